@@ -1,0 +1,30 @@
+"""Foreword: every language model from n-grams to GPT-3, BERT, XLNet and T5, on your own text and hardware.
+
+text        where documents come from
+tokens      text <-> ids, and ids on disk
+batches     a store cut into rows, rows into batches
+networks    ids in, vectors out, and a state          (counts: models that count instead of descend)
+objectives  what is hidden, what a wrong guess costs
+training    the calendar (Trainer) and the update (Learner)
+assembly    a recipe becomes objects;   exchange: objects become a Hugging Face folder, and back
+runs        a run folder that reloads itself
+generate    continue a text;            evaluate: how good is it, in bits per byte
+cli         one file per verb
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__version__ = "0.1.0"
+__all__ = ["Inputs", "load"]
+
+
+def __getattr__(name: str) -> Any:          # torch is imported when a model is, not before
+    if name == "load":
+        from foreword.evaluate.opened import load
+        return load
+    if name == "Inputs":
+        from foreword.networks.base import Inputs
+        return Inputs
+    raise AttributeError(f"module 'foreword' has no attribute {name!r}")

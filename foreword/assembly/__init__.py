@@ -1,0 +1,1 @@
+"""Assembly: a recipe becomes objects. The only place where names turn into things."""

@@ -1,0 +1,45 @@
+"""From a Recipe to the things it names: a model, and what trains it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import nn
+
+from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.messages import Fault
+from foreword.networks.base import Model
+from foreword.networks.language_model import LanguageModel
+from foreword.tokens.tokenizer import Tokenizer, Vocabulary
+
+
+def model_for(recipe: Recipe, vocabulary: Vocabulary) -> Any:
+    """A network with its heads, or a count model."""
+    made = recipe.network.build(vocabulary)        # type: ignore[attr-defined]
+    head = recipe.head
+    if head is None:
+        return made
+
+    def token_head() -> nn.Module:
+        return head.build(made.width, vocabulary.size, made.table())      # type: ignore[attr-defined]
+
+    heads = recipe.objective.heads(made.width, token_head)
+    for module in heads.values():
+        made.draw(module)
+    return Model(made, heads)
+
+
+def language_model(model: Any, end: int) -> LanguageModel:
+    """What can be asked for next-token probabilities: a count model itself, or a network through its head."""
+    if isinstance(model, Model):
+        return model.network.language_model(model.heads["tokens"], end)
+    return model
+
+
+def check_tokenizer(recipe: Recipe, tokenizer: Tokenizer, where: str) -> None:
+    """A tokenizer that lacks a special token the objective needs is refused before any work is done."""
+    missing = [name for name in recipe.objective.specials if not tokenizer.has(name)]
+    if missing:
+        raise Fault(f"{where} was made with {tokenizer.name}, which has no {', '.join(missing)}; "
+                    f"the objective {kind(recipe.objective)!r} needs them.",
+                    f"Make a store that has them:  foreword tokens TEXT --tokenizer {kind(recipe.tokenizer)} --out STORE")

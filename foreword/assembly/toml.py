@@ -1,0 +1,77 @@
+"""TOML with line numbers in, and plain TOML out."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from foreword.basics.messages import Fault
+
+Path_ = tuple[str, ...]
+_HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_KEY = re.compile(r"^\s*([A-Za-z0-9_\-.\"']+)\s*=")
+
+
+def read(path: Path) -> tuple[dict[str, Any], dict[Path_, int]]:
+    """The values of a file, and the line on which each key stands."""
+    try:
+        text = path.read_bytes().decode("utf-8")
+        values = tomllib.loads(text)
+    except FileNotFoundError as error:
+        raise Fault(f"{path} is not there.") from error
+    except (UnicodeDecodeError, IsADirectoryError) as error:
+        raise Fault(f"{path} is not a text file in UTF-8.") from error
+    except tomllib.TOMLDecodeError as error:
+        line = re.search(r"line (\d+)", str(error))
+        raise Fault(f"not valid TOML: {error}.", where=f"{path}:{line.group(1) if line else 1}") from error
+    return values, dict(_lines(text))
+
+
+def _lines(text: str) -> Iterator[tuple[Path_, int]]:
+    section: Path_ = ()
+    for number, line in enumerate(text.split("\n"), 1):
+        if header := _HEADER.match(line):
+            section = tuple(part.strip(" \"'") for part in header.group(1).split("."))
+            yield section, number
+        elif key := _KEY.match(line):
+            yield section + tuple(part.strip(" \"'") for part in key.group(1).split(".")), number
+
+
+def value(text: str) -> Any:
+    """What is written after `--set key=`: a TOML value, or else plain words."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def write(values: dict[str, Any]) -> str:
+    """Values as TOML: plain keys first, then one section for each table."""
+    return "\n".join(_section(values, ())).strip() + "\n"
+
+
+def _section(values: dict[str, Any], at: Path_) -> Iterator[str]:
+    plain = {key: item for key, item in values.items() if not isinstance(item, dict)}
+    tables = {key: item for key, item in values.items() if isinstance(item, dict)}
+    if at and (plain or not tables):
+        yield f"\n[{'.'.join(at)}]"
+    for key, item in plain.items():
+        yield f"{key} = {_literal(item)}"
+    for key, item in tables.items():
+        yield from _section(item, (*at, key))
+
+
+def _literal(item: Any) -> str:
+    if isinstance(item, bool):
+        return "true" if item else "false"
+    if isinstance(item, (int, float)):
+        return repr(item)
+    if isinstance(item, str):
+        escaped = item.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+        return f'"{escaped}"'
+    if isinstance(item, dict):
+        return "{ " + ", ".join(f"{key} = {_literal(inner)}" for key, inner in item.items()) + " }"
+    return "[" + ", ".join(_literal(inner) for inner in item) + "]"

@@ -1,0 +1,42 @@
+"""How long to train: steps (`500`), tokens (`2Mtok`), epochs (`3epochs`) or wall clock (`10m`, `90s`, `2h`)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from foreword.basics.messages import Fault
+
+_SCALE = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
+_CLOCK = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
+_FORM = re.compile(r"^\s*([0-9][0-9_,]*\.?[0-9]*(?:e[0-9]+)?)\s*([kKMGB]?)\s*(steps?|tok(?:ens?)?|epochs?|s|min|m|h|d)?\s*$")
+
+
+@dataclass(frozen=True)
+class Budget:
+    """An amount and what it counts: "steps", "tokens", "epochs" or "seconds"."""
+
+    amount: float
+    unit: str
+    written: str
+
+    @staticmethod
+    def parse(text: str | int) -> Budget:
+        match = _FORM.match(str(text))
+        if not match:
+            raise Fault(
+                f"{text!r} is not a budget.",
+                "Say steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (90s, 10m, 2h).",
+            )
+        number, scale, word = match.groups()
+        amount = float(number.replace(",", "").replace("_", "")) * _SCALE[scale]
+        if amount <= 0:
+            raise Fault(f"{text!r} is not a budget: it must be more than nothing.")
+        if word in _CLOCK:
+            return Budget(amount * _CLOCK[word], "seconds", str(text))
+        unit = "tokens" if word and word.startswith("tok") else "epochs" if word and word.startswith("e") else "steps"
+        return Budget(amount, unit, str(text))
+
+    def spent(self, steps: int, tokens: int, epochs: float, seconds: float) -> float:
+        """How much of it is used, 0 to 1."""
+        return {"steps": steps, "tokens": tokens, "epochs": epochs, "seconds": seconds}[self.unit] / self.amount

@@ -1,0 +1,29 @@
+"""Tables from the names used in recipes to the classes that answer them, imported only when asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from foreword.basics.messages import Fault, did_you_mean
+
+
+class Table:
+    """`kind` -> class. A dotted path ("my_package.my_module:MyNetwork") needs no entry here."""
+
+    def __init__(self, noun: str, places: dict[str, str]):
+        self.noun, self.places = noun, places
+
+    def names(self) -> list[str]:
+        return sorted(self.places)
+
+    def find(self, kind: str) -> Any:
+        place = self.places.get(kind, kind)
+        if ":" not in place:
+            quoted = ", ".join(repr(name) for name in self.names())
+            raise Fault(f"{kind!r} is not one of {quoted}.{did_you_mean(kind, self.names())}")
+        module, name = place.split(":", 1)
+        try:
+            return getattr(importlib.import_module(module), name)
+        except (ImportError, AttributeError) as error:
+            raise Fault(f"the {self.noun} {place!r} could not be imported: {error}.") from error

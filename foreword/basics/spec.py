@@ -1,0 +1,22 @@
+"""A Spec is a typed section of a recipe: frozen, checked, and refusing settings it does not know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from pydantic import BaseModel, ConfigDict
+
+from foreword.basics.registry import Table
+
+
+class Spec(BaseModel):
+    """The settings of one part. A recipe section with the same keys becomes exactly this object."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), arbitrary_types_allowed=True)
+
+    chosen: ClassVar[Mapping[str, Table]] = {}     # fields that hold another part, chosen by its `kind` from a table
+
+    def faults(self) -> list[tuple[str, str]]:
+        """What is wrong with settings that are each valid but do not fit together: (setting, message) pairs."""
+        return []

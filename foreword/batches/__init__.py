@@ -1,0 +1,11 @@
+"""Batches: a store is cut into rows, rows are gathered into batches; batch n is always the same batch."""
+
+from foreword.basics.registry import Table
+
+CUTS = Table("cut", {
+    "windows": "foreword.batches.cuts:Windows",
+    "lanes": "foreword.batches.cuts:Lanes",
+    "runs": "foreword.batches.cuts:Runs",
+    "documents": "foreword.batches.cuts:Documents",
+    "sentence_pairs": "foreword.batches.sentence_pairs:SentencePairs",
+})

@@ -1,0 +1,25 @@
+"""A row: the piece of text that one line of a batch is made from, and its own source of chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from foreword.basics.seeds import chance
+
+
+@dataclass(frozen=True)
+class Row:
+    ids: np.ndarray
+    number: int                        # which row of the whole run this is
+    seed: int
+    second: np.ndarray | None = None   # the other text of a pair
+    follows: bool = True               # a pair: the second text really follows the first
+    continues: bool | None = None      # lanes: whether this row goes on where the same row of the batch before ended
+
+    @cached_property
+    def chance(self) -> np.random.Generator:
+        """Depends on the seed and the row's number only: not on the batch, the rank or the number of ranks."""
+        return chance(self.seed, self.number)

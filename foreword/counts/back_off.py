@@ -1,0 +1,128 @@
+"""A table of probabilities for the n-grams that were seen, and a factor per history for the rest (Katz's form).
+
+p(w | h) is the table's where `h w` is in it, else back_off(h) * p(w | h without its oldest token). Kneser-Ney,
+mixtures of orders and ARPA files all end in this form, so they are read by the same lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from foreword.counts.model import CountModel
+from foreword.counts.trie import Counted, Trie
+
+if TYPE_CHECKING:
+    from foreword.tokens.tokenizer import Vocabulary
+
+
+class Tabled(CountModel):
+    """A count model whose histories live in a trie; it has only to say what a history predicts."""
+
+    trie: Trie
+
+    def spread(self, state: np.ndarray) -> np.ndarray:
+        """Probabilities of every next token: [batch, size]."""
+        raise NotImplementedError
+
+    def each(self, tokens: np.ndarray, opens: np.ndarray) -> np.ndarray:
+        """Probability of every token given what is before it, since the last position in `opens`."""
+        raise NotImplementedError
+
+    def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+        state = self.trie.state([self.checked(prompt) for prompt in prompts])
+        return logarithm(self.spread(state)), state
+
+    def advance(self, tokens: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        state = self.trie.push(state, self.checked(tokens))
+        return logarithm(self.spread(state)), state
+
+    def score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
+        if not sequences:
+            return []
+        starts = [max(start, 1) for start in starts]
+        # older tokens than the longest history cannot matter
+        cuts = [max(0, start - max(self.trie.order - 1, 1)) for start in starts]
+        tokens = self.checked(np.concatenate([np.asarray(ids)[cut:] for ids, cut in zip(sequences, cuts)]))
+        lengths = [max(0, len(ids) - cut) for ids, cut in zip(sequences, cuts)]
+        ends = np.cumsum(lengths)
+        opens = np.zeros(len(tokens) + 1, bool)
+        opens[ends - lengths] = True
+        log_probs = logarithm(self.each(tokens, opens[:-1]))
+        return [log_probs[end - length + start - cut:end]
+                for end, length, start, cut in zip(ends, lengths, starts, cuts)]
+
+
+class BackOff(Tabled):
+    """`probability[k]` and `back_off[k]` belong to the n-grams of length k + 1."""
+
+    def __init__(self, vocabulary: Vocabulary, order: int):
+        super().__init__(vocabulary)
+        self.order = order
+        self.probability: list[np.ndarray] = []
+        self.back_off: list[np.ndarray] = []
+
+    def interpolate(
+        self, uniform: float, single: np.ndarray, levels: list[Counted],
+        shares: Callable[[int, np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]],
+    ) -> None:
+        """p(w | h) = own(h w) + rest(h) * p(w | h'), from single tokens up; `shares` gives own and rest of a level.
+
+        It is called with (level, counts, history of each, number of histories). The levels are emptied on the way:
+        their counts are not needed again and are half of all memory.
+        """
+        base = self.vocabulary.size + 1
+        own, rest = shares(1, single, np.zeros(base, np.int64), 1)
+        events = np.append(self.events, False)
+        self.probability, self.back_off, keys = [np.where(events, own + rest * uniform, 0.0)], [], []
+        while levels:
+            counted = levels.pop(0)
+            histories = counted.keys // base
+            own, rest = shares(len(keys) + 2, counted.counts, histories, len(self.probability[-1]))
+            own += rest[histories] * self.probability[-1][counted.suffix]
+            self.probability.append(own)
+            self.back_off.append(rest)
+            keys.append(counted.keys)
+        self.trie = Trie(base, self.begins, keys)
+
+    def spread(self, state: np.ndarray) -> np.ndarray:
+        spread = np.tile(self.probability[0][:self.vocabulary.size], (len(state), 1))
+        for length in range(1, self.trie.order):
+            rows = np.flatnonzero(state[:, length - 1] >= 0)
+            if not len(rows):
+                continue
+            histories = state[rows, length - 1]
+            spread[rows] *= self.back_off[length - 1][histories, None]
+            which, tokens, index = self.trie.continuations(length + 1, histories)
+            spread[rows[which], tokens] = self.probability[length][index]
+        return spread
+
+    def each(self, tokens: np.ndarray, opens: np.ndarray) -> np.ndarray:
+        each = self.probability[0][tokens]
+        for level, histories, grams in self.trie.walk(tokens, opens):
+            known = np.flatnonzero(histories >= 0)
+            each[known] *= self.back_off[level - 2][histories[known]]
+            seen = known[grams[known] >= 0]
+            each[seen] = self.probability[level - 1][grams[seen]]
+        return each
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        named = {f"probability.{length + 1}": table for length, table in enumerate(self.probability)}
+        named |= {f"back_off.{length + 1}": table for length, table in enumerate(self.back_off)}
+        return named | {f"keys.{length + 2}": table for length, table in enumerate(self.trie.keys)}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        order = sum(name.startswith("probability.") for name in arrays)
+        self.order = order
+        self.probability = [arrays[f"probability.{length}"] for length in range(1, order + 1)]
+        self.back_off = [arrays[f"back_off.{length}"] for length in range(1, order)]
+        keys = [arrays[f"keys.{length}"] for length in range(2, order + 1)]
+        self.trie = Trie(self.vocabulary.size + 1, self.begins, keys)
+
+
+def logarithm(probabilities: np.ndarray) -> np.ndarray:
+    """ln p; what is impossible is -inf, without a warning."""
+    with np.errstate(divide="ignore"):
+        return np.log(probabilities, out=probabilities)

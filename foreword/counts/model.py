@@ -1,0 +1,98 @@
+"""What every count model shares: the run of ids it was shown, and the questions it must answer afterwards."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from foreword.basics.messages import Fault
+from foreword.basics.spec import Spec
+
+if TYPE_CHECKING:
+    from foreword.tokens.tokenizer import Vocabulary
+
+
+class CountSpec(Spec):
+    """The settings of a count model."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"ids"})
+
+    def build(self, vocabulary: Vocabulary) -> CountModel:
+        raise NotImplementedError
+
+
+class CountModel(ABC):
+    """A language model in numpy. `end` is both the end of a document and, as history, the start of the next one.
+
+    Counting keeps the ids themselves (two or four bytes each): cutting the stream differently cannot change anything,
+    and a checkpoint is exactly what was read.
+    """
+
+    context: int | None = None
+
+    def __init__(self, vocabulary: Vocabulary):
+        self.vocabulary = vocabulary
+        # without an end symbol, documents still start somewhere: one slot beyond the vocabulary stands for that
+        self.begins = vocabulary.end if vocabulary.end >= 0 else vocabulary.size
+        self.events = np.ones(vocabulary.size, bool)       # what may be predicted
+        self.events[list(vocabulary.silent)] = False
+        self.runs: list[np.ndarray] = []
+
+    def count(self, ids: np.ndarray) -> int:
+        """Add one run of the stream; it goes on where the run before it stopped."""
+        ids = self.checked(ids)
+        if not self.events[ids].all():
+            silent = int(ids[~self.events[ids]][0])
+            raise Fault(f"id {silent} is never part of a text, yet it stands in the ids to count.")
+        # a copy: the caller may fill the same buffer again
+        self.runs.append(ids.astype(np.uint16 if self.vocabulary.size <= 1 << 16 else np.uint32))
+        return len(ids)
+
+    def counted(self) -> dict[str, np.ndarray]:
+        self.runs = [self.ids()]
+        return {"ids": self.runs[0]}
+
+    def recount(self, saved: dict[str, np.ndarray]) -> None:
+        self.runs = []
+        self.count(saved["ids"])
+
+    def ids(self) -> np.ndarray:
+        """Everything counted so far."""
+        return np.concatenate(self.runs) if self.runs else np.zeros(0, np.uint16)
+
+    def checked(self, ids: np.ndarray) -> np.ndarray:
+        """`ids` as integers of this vocabulary; one outside it would silently be read as another n-gram."""
+        ids = np.asarray(ids).ravel().astype(np.int64, copy=False)
+        if len(ids) and (ids.min() < 0 or ids.max() >= self.vocabulary.size):
+            wrong = int(ids[(ids < 0) | (ids >= self.vocabulary.size)][0])
+            raise Fault(f"id {wrong} is outside the vocabulary of {self.vocabulary.size}.")
+        return ids
+
+    @abstractmethod
+    def estimate(self, held_out: np.ndarray | None) -> None:
+        """Turn counts into probabilities; may be called again after more counting."""
+
+    @abstractmethod
+    def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, Any]:
+        """Log-probabilities of the next token [batch, size] and a state; an empty prompt is a document's start."""
+
+    @abstractmethod
+    def advance(self, tokens: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
+        """The same, one token later."""
+
+    def select(self, state: Any, rows: np.ndarray) -> Any:
+        return state[rows]
+
+    @abstractmethod
+    def score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
+        """Log-probability of sequences[i][j] given all before it in that sequence, for every j >= max(starts[i], 1)."""
+
+    @abstractmethod
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The estimated model as named arrays."""
+
+    @abstractmethod
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take back what `arrays` gave, exactly."""

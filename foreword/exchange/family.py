@@ -1,0 +1,39 @@
+"""A family: how one kind of model is written in Hugging Face's layout, as data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from foreword.assembly.recipe import Recipe
+from foreword.networks.base import Model
+from foreword.tokens.tokenizer import Tokenizer
+
+Activations = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu", "relu": "relu"}
+ActivationsBack = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu"}
+
+
+@dataclass(frozen=True)
+class Name:
+    """One of our tensors and theirs. Several of theirs are stacked to make ours."""
+
+    ours: str
+    theirs: tuple[str, ...]
+    transposed: bool = False       # they keep [inputs, outputs]
+
+
+@dataclass(frozen=True)
+class Family:
+    model_type: str
+    base: str                                                        # the recipe that knows everything else
+    prefix: str                                                      # what their task classes put before the names
+    fits: Callable[[Recipe], bool]
+    architecture: Callable[[Model], str]
+    names: Callable[[Recipe, set[str]], list[Name]]                  # for the heads that are there
+    config: Callable[[Recipe, Tokenizer | None], dict[str, Any]]     # recipe -> config.json
+    settings: Callable[[dict[str, Any]], dict[str, Any]]             # config.json -> sections of the recipe
+    unsupported: Callable[[dict[str, Any]], list[str]]               # what config.json asks that we do not have
+    constants: tuple[str, ...] = ()                                  # tensors that hold no learned value
+    copies: tuple[tuple[str, str], ...] = ()                         # their second names for a tied tensor
+    heads: Callable[[set[str]], set[str]] = lambda there: {"tokens"}   # which heads the given tensors make up

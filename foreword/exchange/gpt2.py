@@ -1,0 +1,84 @@
+"""GPT-2 in Hugging Face's names (`GPT2LMHeadModel`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from foreword.assembly.recipe import Recipe, kind
+from foreword.exchange.family import Activations, ActivationsBack, Family, Name
+from foreword.tokens.tokenizer import Tokenizer
+
+
+def block_names(layers: int, ours: str = "network.blocks", theirs: str = "h") -> list[Name]:
+    """GPT-1 and GPT-2 name a block's tensors alike; their linear maps are stored [inputs, outputs]."""
+    found = []
+    for i in range(layers):
+        for mine, other in (("attention.project", "attn.c_attn"), ("attention.out", "attn.c_proj"),
+                            ("feedforward.inner", "mlp.c_fc"), ("feedforward.out", "mlp.c_proj")):
+            found.append(Name(f"{ours}.{i}.{mine}.weight", (f"{theirs}.{i}.{other}.weight",), transposed=True))
+            found.append(Name(f"{ours}.{i}.{mine}.bias", (f"{theirs}.{i}.{other}.bias",)))
+        for mine, other in (("first.norm", "ln_1"), ("second.norm", "ln_2")):
+            for part in ("weight", "bias"):
+                found.append(Name(f"{ours}.{i}.{mine}.{part}", (f"{theirs}.{i}.{other}.{part}",)))
+    return found
+
+
+def lm_head(recipe: Recipe, heads: set[str]) -> list[Name]:
+    untied = recipe.head is not None and not recipe.head.tied and "tokens" in heads
+    return [Name("heads.tokens.out.weight", ("lm_head.weight",))] if untied else []
+
+
+def names(recipe: Recipe, heads: set[str]) -> list[Name]:
+    return [
+        Name("network.embeddings.tokens.weight", ("wte.weight",)),
+        Name("network.embeddings.positions.weight", ("wpe.weight",)),
+        *block_names(recipe.network.layers),           # type: ignore[attr-defined]
+        Name("network.norm.weight", ("ln_f.weight",)), Name("network.norm.bias", ("ln_f.bias",)),
+        *lm_head(recipe, heads),
+    ]
+
+
+def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
+    spec: Any = recipe.network
+    end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
+    return {
+        "model_type": "gpt2", "n_layer": spec.layers, "n_embd": spec.width, "n_head": spec.heads,
+        "n_positions": spec.context, "n_inner": spec.inner, "activation_function": Activations[spec.activation],
+        "layer_norm_epsilon": spec.norm_epsilon, "resid_pdrop": spec.dropout.residual,
+        "embd_pdrop": spec.dropout.embeddings, "attn_pdrop": spec.dropout.attention,
+        "initializer_range": spec.initial.deviation, "bos_token_id": end, "eos_token_id": end,
+        "tie_word_embeddings": bool(recipe.head and recipe.head.tied),
+    }
+
+
+def settings(config: dict[str, Any]) -> dict[str, Any]:
+    network = {
+        "layers": config.get("n_layer", 12), "width": config.get("n_embd", 768), "heads": config.get("n_head", 12),
+        "context": config.get("n_positions", config.get("n_ctx", 1024)),
+        "activation": ActivationsBack.get(config.get("activation_function", "gelu_new"), "gelu_tanh"),
+        "norm_epsilon": config.get("layer_norm_epsilon", 1e-5),
+        "dropout": {"table": 0.0, "embeddings": config.get("embd_pdrop", 0.1), "attention": config.get("attn_pdrop", 0.1),
+                    "residual": config.get("resid_pdrop", 0.1)},
+    }
+    if config.get("n_inner"):
+        network["inner"] = config["n_inner"]
+    return {"network": network, "head": {"tied": config.get("tie_word_embeddings", True)}}
+
+
+def unsupported(config: dict[str, Any]) -> list[str]:
+    found = [f"{name} = true" for name in ("scale_attn_by_inverse_layer_idx", "add_cross_attention") if config.get(name)]
+    if not config.get("scale_attn_weights", True):
+        found.append("scale_attn_weights = false")
+    if config.get("activation_function", "gelu_new") not in ActivationsBack:
+        found.append(f"activation_function = {config['activation_function']!r}")
+    return found
+
+
+FAMILY = Family(
+    model_type="gpt2", base="gpt2", prefix="transformer.",
+    fits=lambda recipe: (kind(recipe.network) == "causal_transformer" and recipe.network.norm == "before"  # type: ignore[attr-defined]
+                         and kind(recipe.head) == "softmax" and not recipe.head.bias),      # type: ignore[arg-type,union-attr]
+    architecture=lambda model: "GPT2LMHeadModel",
+    names=names, config=config, settings=settings, unsupported=unsupported,
+    constants=(".attn.bias", ".attn.masked_bias"), copies=(("lm_head.weight", "wte.weight"),),
+)

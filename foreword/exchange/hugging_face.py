@@ -1,0 +1,219 @@
+"""Model folders: config.json, model.safetensors and the tokenizer, written so that `transformers` opens them, and read
+so that every tensor is accounted for by name. Nothing is ever unpickled and no code in a folder is run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from foreword.assembly import loader
+from foreword.assembly.build import model_for
+from foreword.assembly.recipe import Recipe
+from foreword.basics.files import read_json, write_json, write_text
+from foreword.basics.messages import Fault, did_you_mean
+from foreword.counts.model import CountModel
+from foreword.exchange import bert, gpt1, gpt2
+from foreword.exchange.family import Family, Name
+from foreword.networks.base import Model
+from foreword.tokens.tokenizer import Tokenizer, Vocabulary
+
+FAMILIES: dict[str, Family] = {family.model_type: family for family in (gpt2.FAMILY, gpt1.FAMILY, bert.FAMILY)}
+OWN = "foreword"        # model_type of folders for which Hugging Face has no class
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Opened:
+    """What a model folder holds."""
+
+    recipe: Recipe
+    model: Any                        # Model or CountModel
+    tokenizer: Tokenizer | None       # a folder of weights alone has none
+
+
+def family_of(recipe: Recipe) -> Family | None:
+    """The family in whose layout a recipe's model can be written, if there is one."""
+    if recipe.head is None:
+        return None
+    return next((family for family in FAMILIES.values() if family.fits(recipe)), None)
+
+
+def write(folder: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer | None, card: str = "") -> None:
+    """A model folder. `folder` is written in place: callers who need it whole or not at all write it beside and rename."""
+    folder.mkdir(parents=True, exist_ok=True)
+    family = family_of(recipe)
+    if family is None:
+        config, tensors = _own(recipe, model)
+    else:
+        config = {"architectures": [family.architecture(model)], **family.config(recipe, tokenizer),
+                  "vocab_size": model.network.table().size(0), "dtype": "float32"}
+        tensors = _theirs(family, recipe, model)
+    write_json(folder / "config.json", config)
+    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    if tokenizer is not None:
+        tokenizer.save(folder)
+        if tokenizer.has("[end]") and family is not None and family.model_type != "bert":
+            end = tokenizer.special("[end]")
+            write_json(folder / "generation_config.json", {"bos_token_id": end, "eos_token_id": end, "pad_token_id": end})
+    write_text(folder / "README.md", card or f"# {recipe.name}\n")
+
+
+def _own(recipe: Recipe, model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    if isinstance(model, CountModel):
+        arrays = {name: torch.from_numpy(array.copy()) for name, array in model.arrays().items()}
+    else:
+        arrays = {name: tensor.detach().contiguous() for name, tensor in model.weights().items()}
+    kind = type(model if isinstance(model, CountModel) else model.network).__name__
+    return {"model_type": OWN, "architectures": [kind], "foreword": {"format": FORMAT, "recipe": recipe.values()}}, arrays
+
+
+def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
+    ours = {name: tensor.detach() for name, tensor in model.weights().items()}
+    found: dict[str, Tensor] = {}
+    for name in family.names(recipe, set(model.heads)):
+        tensor = ours.pop(name.ours)
+        for part, theirs in zip(tensor.chunk(len(name.theirs)), name.theirs):
+            plain = theirs.startswith(("lm_head.", "cls."))       # heads stand beside the trunk, not in it
+            found[theirs if plain else family.prefix + theirs] = (part.t() if name.transposed else part).contiguous().clone()
+    if ours:
+        raise RuntimeError(f"{family.model_type}: no name for {', '.join(ours)}")       # a hole in the family's table
+    return found
+
+
+def read(folder: Path) -> Opened:
+    """Open a model folder: ours, or any of a known Hugging Face type."""
+    folder = Path(folder)
+    if not (folder / "config.json").is_file():
+        raise Fault(f"{folder} is not a model: it has no config.json.",
+                    "Give a run (runs/NAME), its model folder, or a Hugging Face directory.")
+    config = read_json(folder / "config.json")
+    tensors = read_tensors(folder)
+    tokenizer = _tokenizer(folder)
+    model_type = config.get("model_type", "")
+    if model_type == OWN:
+        return _read_own(folder, config, tensors, tokenizer)
+    if model_type not in FAMILIES:
+        known = ", ".join(FAMILIES)
+        raise Fault(f"{folder} holds a model of type {model_type!r}, which Foreword does not read."
+                    f"{did_you_mean(str(model_type), FAMILIES)}", f"Types it reads: {known}.")
+    return _read_family(folder, FAMILIES[model_type], config, tensors, tokenizer)
+
+
+def _tokenizer(folder: Path) -> Tokenizer | None:
+    known = ("tokenizer.json", "vocab.json", "vocab.txt")
+    return Tokenizer.load(folder) if any((folder / name).is_file() for name in known) else None
+
+
+def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], tokenizer: Tokenizer | None) -> Opened:
+    own = config.get("foreword", {})
+    if own.get("format") != FORMAT:
+        raise Fault(f"{folder} is written in format {own.get('format')}; this version of Foreword reads format {FORMAT}.")
+    if tokenizer is None:
+        raise Fault(f"{folder} has no tokenizer.json.", "It was part of the model when it was written; bring it back.")
+    recipe = loader.from_values(own["recipe"], str(folder / "config.json"))
+    model = model_for(recipe, tokenizer.vocabulary())
+    if isinstance(model, CountModel):
+        model.restore({name: tensor.numpy() for name, tensor in tensors.items()})
+        return Opened(recipe, model, tokenizer)
+    place(model, [Name(name, (name,)) for name in model.weights()], tensors, str(folder))
+    return Opened(recipe, model.eval(), tokenizer)
+
+
+def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: dict[str, Tensor],
+                 tokenizer: Tokenizer | None) -> Opened:
+    if asked := family.unsupported(config):
+        raise Fault(f"{folder / 'config.json'} asks for {', '.join(asked)}, which Foreword does not have.")
+    tensors = {_plain(name, family): tensor for name, tensor in tensors.items()
+               if not any(name.endswith(constant) for constant in family.constants)}
+    table = next((tensors[n] for n in ("wte.weight", "tokens_embed.weight", "embeddings.word_embeddings.weight") if n in tensors), None)
+    vocabulary = int(table.size(0)) if table is not None else int(config.get("vocab_size", 0))
+    heads = family.heads(set(tensors))
+    merged = loader.written(family.base)
+    merged.lay_over(family.settings(config), {(): str(folder / "config.json")})
+    if heads == {"tokens"} and family.base == "bert":
+        merged.values["objective"] = {"kind": "masked"}
+    merged.values["name"] = folder.name if folder.name != "model" else family.base
+    recipe = loader.from_values(merged.values, str(folder / "config.json"))
+    end = tokenizer.vocabulary().end if tokenizer else -1
+    model = model_for(recipe, Vocabulary(vocabulary, end, ()))
+    for name in set(model.heads) - heads:
+        del model.heads[name]          # a trunk without this head (BertModel): what is not there is not invented
+    for copy, original in family.copies:
+        if copy in tensors and original in tensors and copy != original and _tied(recipe, copy):
+            if not torch.equal(tensors[copy], tensors[original]):
+                raise Fault(f"{folder}: {copy} should be the same as {original} and is not.",
+                            "Set tie_word_embeddings to false in config.json if that is meant.")
+            del tensors[copy]
+    if "pooler.dense.weight" in tensors and "next_sentence" not in heads:
+        for part in ("weight", "bias"):
+            tensors.pop(f"pooler.dense.{part}", None)      # reads only through the next-sentence head
+    place(model, family.names(recipe, heads), tensors, str(folder))
+    return Opened(recipe, model.eval(), tokenizer)
+
+
+def _tied(recipe: Recipe, copy: str) -> bool:
+    return copy != "lm_head.weight" or bool(recipe.head and recipe.head.tied)
+
+
+def _plain(name: str, family: Family) -> str:
+    """A name without the prefix of task classes, and with today's words for a norm's gain and offset."""
+    name = name.removeprefix(family.prefix)
+    return name.replace(".gamma", ".weight").replace(".beta", ".bias") if "LayerNorm" in name else name
+
+
+def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], source: str) -> None:
+    """Copy tensors into the model by the table; every tensor of either side must be used exactly once."""
+    ours = model.weights()
+    left = dict(tensors)
+    missing, misshapen = [], []
+    for name in names:
+        parts = [left.pop(theirs, None) for theirs in name.theirs]
+        if any(part is None for part in parts):
+            missing += [theirs for theirs, part in zip(name.theirs, parts) if part is None]
+            continue
+        given = torch.cat([part.t() if name.transposed else part for part in parts if part is not None])
+        target = ours.pop(name.ours)
+        if given.shape != target.shape:
+            misshapen.append(f"{name.theirs[0]} is {list(given.shape)}, config.json says {list(target.shape)}")
+            continue
+        with torch.no_grad():
+            target.copy_(given)
+    if missing or misshapen or left:
+        total = len(tensors)
+        lines = [f"{source} has {total} tensors; {total - len(left)} found a place."]
+        for words, found in (("Not there", missing), ("Without a place", sorted(left)), ("Of another shape", misshapen)):
+            if found:
+                lines.append(f"{words}: {', '.join(found[:6])}{f' and {len(found) - 6} more' if len(found) > 6 else ''}.")
+        raise Fault(" ".join(lines), "The weights and config.json must describe the same model.")
+
+
+def read_tensors(folder: Path) -> dict[str, Tensor]:
+    """All tensors of a folder: one safetensors file, or the shards of an index."""
+    single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if single.is_file():
+        files = [single]
+    elif index.is_file():
+        files = [folder / name for name in sorted(set(read_json(index)["weight_map"].values()))]
+    else:
+        pickled = next((f for f in sorted(folder.glob("*.bin")) + sorted(folder.glob("*.pt"))), None)
+        if pickled:
+            raise Fault(f"{folder} has its weights in {pickled.name}, a pickle, which can run code when opened.",
+                        "Convert it where you trust it: model.save_pretrained(folder) of transformers writes safetensors.")
+        raise Fault(f"{folder} has a config.json but no model.safetensors.")
+    found: dict[str, Tensor] = {}
+    for file in files:
+        try:
+            with safe_open(str(file), "pt") as opened:
+                found |= {name: opened.get_tensor(name) for name in opened.keys()}      # noqa: SIM118
+        except FileNotFoundError as error:
+            raise Fault(f"{file} is named by the index and is not there.") from error
+        except SafetensorError as error:
+            raise Fault(f"{file} cannot be read: {error}.", "It is cut short or damaged; copy it again.") from error
+    return found

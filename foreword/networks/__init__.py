@@ -1,0 +1,9 @@
+"""Networks: ids in, one vector per position out, and whatever is remembered for the next call."""
+
+from foreword.basics.registry import Table
+
+KINDS = Table("network", {
+    "causal_transformer": "foreword.networks.causal:CausalTransformerSpec",
+    "bidirectional_transformer": "foreword.networks.bidirectional:BidirectionalTransformerSpec",
+    "recurrent": "foreword.networks.recurrent:RecurrentSpec",
+})

@@ -1,0 +1,88 @@
+"""What every network promises: Inputs in, Output out, a State in between."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from foreword.basics.spec import Spec
+from foreword.networks.language_model import LanguageModel
+from foreword.tokens.tokenizer import Vocabulary
+
+State = Any    # made and read only by the network it belongs to; None means "nothing remembered".
+#                Every tensor in it has the batch as its first dimension.
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What a network may read; each says which fields it understands (`Network.reads`)."""
+
+    ids: Tensor                          # [batch, positions]
+    real: Tensor | None = None           # [batch, positions], False at padding; None: every position is a token
+    segments: Tensor | None = None       # [batch, positions], 0 for the first text, 1 for the second
+
+    def rows(self, start: int, stop: int) -> Inputs:
+        return replace(self, **{name: value[start:stop] for name, value in self._tensors()})
+
+    def to(self, device: torch.device | str) -> Inputs:
+        return replace(self, **{name: value.to(device) for name, value in self._tensors()})
+
+    def _tensors(self) -> list[tuple[str, Tensor]]:
+        return [(f.name, value) for f in fields(self) if (value := getattr(self, f.name)) is not None]
+
+
+@dataclass(frozen=True)
+class Output:
+    last: Tensor                                             # [batch, positions, width]
+    layers: tuple[Tensor, ...] = ()                          # after the embeddings and after each layer
+    state: State = None
+    costs: dict[str, Tensor] = field(default_factory=dict)   # what the network itself charges (pondering, balance)
+
+
+class Network(nn.Module):
+    """Token ids in, one vector per position out, and whatever it remembers for its next call."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"ids"})
+    width: int
+    context: int | None = None           # the most positions it can read at once; None: no limit
+
+    def forward(self, inputs: Inputs, state: State = None) -> Output:
+        raise TypeError(f"{type(self).__name__} has no forward.")
+
+    def table(self) -> nn.Parameter:
+        """The table of token vectors, for a head that shares it."""
+        raise TypeError(f"{type(self).__name__} has no table of token vectors.")
+
+    def draw(self, module: nn.Module) -> None:
+        """Draw the weights of a head the way this network's own are drawn."""
+
+    def language_model(self, head: nn.Module, end: int) -> LanguageModel:
+        raise TypeError(f"{type(self).__name__} does not predict next tokens; it can fill gaps and give vectors.")
+
+
+class NetworkSpec(Spec):
+    """The settings of a network; `build` makes it for a vocabulary."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"ids"})
+
+    def build(self, vocabulary: Vocabulary) -> Network:
+        raise TypeError(f"{type(self).__name__} has no build.")
+
+
+class Model(nn.Module):
+    """A network and the heads that read it."""
+
+    def __init__(self, network: Network, heads: dict[str, nn.Module]):
+        super().__init__()
+        self.network = network
+        self.heads = nn.ModuleDict(heads)
+
+    def weights(self) -> dict[str, Tensor]:
+        """Every tensor once, by name: a tied weight appears under the first of its names."""
+        return {**dict(self.named_parameters()), **dict(self.named_buffers())}
+
+    def parameter_count(self) -> int:
+        return sum(parameter.numel() for parameter in self.parameters())

@@ -1,0 +1,49 @@
+"""BidirectionalTransformer: every position looks both ways. BERT, RoBERTa, BERT-wwm, ERNIE, MT-DNN."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import torch
+from torch import nn
+
+from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
+from foreword.parts.embeddings import Embeddings
+from foreword.parts.stack import StackSpec
+from foreword.parts.visible import Everywhere
+from foreword.tokens.tokenizer import Vocabulary
+
+
+class BidirectionalTransformerSpec(StackSpec, NetworkSpec):
+    kind: Literal["bidirectional_transformer"] = "bidirectional_transformer"
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
+    segments: int = 2
+
+    def build(self, vocabulary: Vocabulary) -> BidirectionalTransformer:
+        return BidirectionalTransformer(self, vocabulary.size)
+
+
+class BidirectionalTransformer(Network):
+    reads = frozenset({"ids", "real", "segments"})
+
+    def __init__(self, spec: BidirectionalTransformerSpec, vocabulary: int):
+        super().__init__()
+        self.spec, self.width, self.context = spec, spec.width, spec.context
+        self.embeddings = Embeddings(spec, vocabulary, spec.segments, norm=True)
+        self.blocks = spec.blocks()
+        self.pattern = Everywhere()
+
+    def forward(self, inputs: Inputs, state: State = None) -> Output:
+        positions = torch.arange(inputs.ids.size(1), device=inputs.ids.device)
+        x = self.embeddings(inputs.ids, positions, inputs.segments)
+        layers = [x]
+        for block in self.blocks:
+            x, _ = block(x, self.pattern, None, inputs.real)
+            layers.append(x)
+        return Output(x, tuple(layers))
+
+    def table(self) -> nn.Parameter:
+        return self.embeddings.tokens.weight
+
+    def draw(self, module: nn.Module) -> None:
+        self.spec.initial.apply(module)

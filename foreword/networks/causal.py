@@ -1,0 +1,82 @@
+"""CausalTransformer: every position looks back, never ahead. GPT-1, GPT-2, GPT-3, DialoGPT."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from foreword.networks.base import Inputs, Network, NetworkSpec, Output
+from foreword.networks.language_model import NeuralReader
+from foreword.parts.attention import KeyValues
+from foreword.parts.embeddings import Embeddings
+from foreword.parts.stack import StackSpec
+from foreword.parts.visible import Causal
+from foreword.tokens.tokenizer import Vocabulary
+
+
+class CausalTransformerSpec(StackSpec, NetworkSpec):
+    kind: Literal["causal_transformer"] = "causal_transformer"
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
+
+    def build(self, vocabulary: Vocabulary) -> CausalTransformer:
+        return CausalTransformer(self, vocabulary.size)
+
+
+class Remembered(NamedTuple):
+    """The keys and values of every layer, and which of their positions are tokens (None: all)."""
+
+    layers: tuple[KeyValues, ...]
+    real: Tensor | None        # [batch, positions]
+
+
+class CausalTransformer(Network):
+    reads = frozenset({"ids", "real"})
+
+    def __init__(self, spec: CausalTransformerSpec, vocabulary: int):
+        super().__init__()
+        self.spec, self.width, self.context = spec, spec.width, spec.context
+        self.embeddings = Embeddings(spec, vocabulary)
+        self.blocks = spec.blocks()
+        self.norm = nn.LayerNorm(spec.width, spec.norm_epsilon) if spec.norm == "before" else nn.Identity()
+        self.pattern = Causal()
+
+    def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
+        past = state.layers if state else (None,) * len(self.blocks)
+        real = self._real(inputs, state)
+        x = self.embeddings(inputs.ids, self._positions(inputs.ids, state, real))
+        layers, seen = [x], []
+        for block, before in zip(self.blocks, past):
+            x, now = block(x, self.pattern, before, real)
+            layers.append(x)
+            seen.append(now)
+        return Output(self.norm(x), tuple(layers), Remembered(tuple(seen), real))
+
+    def _real(self, inputs: Inputs, state: Remembered | None) -> Tensor | None:
+        """Which of all positions, remembered ones included, are tokens."""
+        before = state.real if state else None
+        if inputs.real is None and before is None:
+            return None
+        batch, positions = inputs.ids.shape
+        kept = state.layers[0].keys.size(2) if state else 0
+        if before is None:
+            before = torch.ones(batch, kept, dtype=torch.bool, device=inputs.ids.device)
+        now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
+        return torch.cat([before, now], 1)
+
+    def _positions(self, ids: Tensor, state: Remembered | None, real: Tensor | None) -> Tensor:
+        """Tokens are numbered from 0 in each row; padding does not count."""
+        if real is None:
+            start = state.layers[0].keys.size(2) if state else 0
+            return torch.arange(start, start + ids.size(1), device=ids.device)
+        return (real.cumsum(1)[:, -ids.size(1):] - 1).clamp(min=0)
+
+    def table(self) -> nn.Parameter:
+        return self.embeddings.tokens.weight
+
+    def draw(self, module: nn.Module) -> None:
+        self.spec.initial.apply(module)
+
+    def language_model(self, head: nn.Module, end: int) -> NeuralReader:
+        return NeuralReader(self, head, end, Inputs)

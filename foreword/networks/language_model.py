@@ -1,0 +1,121 @@
+"""LanguageModel: anything that can say how likely each next token is; and how a network becomes one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.utils._pytree import tree_map
+
+if TYPE_CHECKING:
+    from foreword.networks.base import Network
+
+
+class LanguageModel(Protocol):
+    """What generation, evaluation and mixtures ask. Count models answer in numpy, networks in torch."""
+
+    context: int | None        # the most tokens it can look at; None: no limit
+
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Any, Any]:
+        """Log-probabilities of the next token [batch, vocabulary] and a state. Prompts may differ in length."""
+
+    def advance(self, tokens: np.ndarray, state: Any) -> tuple[Any, Any]:
+        """The same, one token later. tokens [batch]"""
+
+    def select(self, state: Any, rows: np.ndarray) -> Any:
+        """The state of some of the rows, in that order."""
+
+    def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
+        """Log-probability of every token from `start` on, each given all of its sequence before it."""
+
+
+@dataclass
+class _Reading:
+    """Where a NeuralReader stands: what the network remembers, and the ids of each row so far."""
+
+    state: Any
+    rows: list[np.ndarray]
+
+
+class NeuralReader:
+    """A network that reads left to right, asked one token at a time or a whole text at once."""
+
+    tokens_at_once = 8192        # how many positions one call of the network takes when scoring
+
+    def __init__(self, network: Network, head: nn.Module, end: int, inputs: Callable[..., Any]):
+        self.network, self.head, self.end, self.inputs = network, head, end, inputs
+        self.context = network.context
+
+    @property
+    def device(self) -> torch.device:
+        return next(self.network.parameters()).device
+
+    @torch.inference_mode()
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, _Reading]:
+        if any(len(prompt) == 0 for prompt in prompts) and self.end < 0:
+            raise ValueError("an empty prompt needs a tokenizer with an end-of-document token")
+        rows = [np.asarray(prompt if len(prompt) else [self.end], np.int64) for prompt in prompts]
+        kept = [row if self.context is None else row[-self.context:] for row in rows]
+        longest = max(len(row) for row in kept)
+        ids = np.zeros((len(kept), longest), np.int64)
+        real = np.zeros((len(kept), longest), bool)
+        for row, out, there in zip(kept, ids, real):         # the newest token of every row stands last
+            out[longest - len(row):], there[longest - len(row):] = row, True
+        padding = None if real.all() else torch.from_numpy(real).to(self.device)
+        output = self.network(self.inputs(torch.from_numpy(ids).to(self.device), real=padding))
+        return self.head.log_probs(output.last[:, -1]), _Reading(output.state, kept)
+
+    @torch.inference_mode()
+    def advance(self, tokens: np.ndarray, state: _Reading) -> tuple[Tensor, _Reading]:
+        rows = [np.append(row, token) for row, token in zip(state.rows, np.asarray(tokens, np.int64))]
+        if self.context is not None and max(map(len, rows)) > self.context:
+            # the positions are used up: a row that is full reads its later half again and goes on from there
+            return self.begin([row if len(row) <= self.context else row[-(self.context // 2 + 1):] for row in rows])
+        ids = torch.as_tensor(np.asarray(tokens, np.int64)[:, None], device=self.device)
+        output = self.network(self.inputs(ids), state.state)
+        return self.head.log_probs(output.last[:, -1]), _Reading(output.state, rows)
+
+    def select(self, state: _Reading, rows: np.ndarray) -> _Reading:
+        index = torch.as_tensor(np.asarray(rows, np.int64), device=self.device)
+        chosen = tree_map(lambda x: x[index] if isinstance(x, Tensor) else x, state.state)
+        return _Reading(chosen, [state.rows[i] for i in rows])
+
+    @torch.inference_mode()
+    def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
+        found: list[np.ndarray] = [np.zeros(0)] * len(sequences)
+        order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
+        while order:        # rows of like length go together, so that little of a batch is padding
+            longest = len(sequences[order[-1]])
+            fit = max(1, self.tokens_at_once // max(longest, 1))
+            chosen, order = order[-fit:], order[:-fit]
+            for i, row in zip(chosen, self._score([sequences[i] for i in chosen], [starts[i] for i in chosen])):
+                found[i] = row
+        return found
+
+    def _score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
+        longest = max(map(len, sequences)) - 1
+        if self.context is not None and longest > self.context:
+            raise ValueError(f"a window of {longest} tokens is longer than the context of {self.context}")
+        ids = np.zeros((len(sequences), longest + 1), np.int64)
+        wanted = np.zeros((len(sequences), longest), bool)
+        for i, (sequence, start) in enumerate(zip(sequences, starts)):
+            ids[i, : len(sequence)] = sequence
+            wanted[i, start - 1: len(sequence) - 1] = True
+        placed = torch.from_numpy(ids).to(self.device)
+        nats = np.zeros(wanted.shape)
+        state = None
+        piece = self.context or 1024
+        for at in range(0, longest, piece):           # a network without a limit carries its state from piece to piece
+            stop = min(at + piece, longest)
+            output = self.network(self.inputs(placed[:, at:stop]), state)
+            state = output.state
+            here = torch.from_numpy(wanted[:, at:stop]).to(self.device)
+            if bool(here.any()):
+                hidden, targets = output.last[here], placed[:, at + 1: stop + 1][here]
+                parts = [self.head.nll(h, t) for h, t in zip(hidden.split(1024), targets.split(1024))]
+                nats[:, at:stop][wanted[:, at:stop]] = torch.cat(parts).double().cpu().numpy()
+        return [-row[keep] for row, keep in zip(nats, wanted)]

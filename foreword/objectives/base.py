@@ -1,0 +1,91 @@
+"""Objective, Batch and Loss: a loss is a sum and a count for each thing guessed, so that unequal batches add up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from foreword.basics.spec import Spec
+from foreword.batches.row import Row
+from foreword.networks.base import Inputs, Model, Output, State
+from foreword.tokens.tokenizer import Tokenizer
+
+NOTHING = -1        # a target that is not charged
+
+
+@dataclass(frozen=True)
+class Batch:
+    inputs: Inputs
+    targets: dict[str, Tensor]           # by head; NOTHING where nothing is guessed
+    continues: bool | None = None        # goes on from the batch before; None: batches have nothing to do with each other
+
+    @property
+    def guesses(self) -> dict[str, int]:
+        """How many guesses each head is charged for: known before the network has run."""
+        return {name: int((target != NOTHING).sum()) for name, target in self.targets.items()}
+
+    @property
+    def size(self) -> int:
+        return self.inputs.ids.size(0)
+
+    @property
+    def tokens(self) -> int:
+        return self.inputs.ids.numel() if self.inputs.real is None else int(self.inputs.real.sum())
+
+    def rows(self, start: int, stop: int) -> Batch:
+        targets = {name: target[start:stop] for name, target in self.targets.items()}
+        return replace(self, inputs=self.inputs.rows(start, stop), targets=targets)
+
+    def to(self, device: torch.device | str) -> Batch:
+        targets = {name: target.to(device) for name, target in self.targets.items()}
+        return replace(self, inputs=self.inputs.to(device), targets=targets)
+
+
+@dataclass(frozen=True)
+class Charge:
+    """What the guesses of one head cost, summed over them."""
+
+    total: Tensor
+    weight: float = 1.0
+
+
+@dataclass(frozen=True)
+class Loss:
+    charges: dict[str, Charge]
+    state: State = None
+    costs: dict[str, Tensor] = field(default_factory=dict)
+
+
+class Objective(Spec):
+    """What to hide from the network, and how to charge it for a wrong guess. Two halves of one idea."""
+
+    writes: ClassVar[frozenset[str]] = frozenset({"ids"})      # the fields of Inputs that `collate` fills
+    specials: ClassVar[tuple[str, ...]] = ()                   # the special tokens it cannot do without
+
+    def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
+        return {"tokens": token_head()}
+
+    def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
+        raise TypeError(f"{type(self).__name__} collates nothing.")
+
+    def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
+        """What the guesses read off one pass of the network cost."""
+        raise TypeError(f"{type(self).__name__} charges nothing.")
+
+    def loss(self, model: Model, batch: Batch, state: State = None) -> Loss:
+        output = model.network(batch.inputs, state)
+        return Loss(self.charges(model, output, batch), output.state, output.costs)
+
+    def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
+        """One row of a batch as a person would check it."""
+        raise TypeError(f"{type(self).__name__} has nothing to show.")
+
+
+def charge_tokens(model: Model, output: Output, targets: Tensor) -> dict[str, Charge]:
+    """Only positions with a target reach the vocabulary: logits are the widest tensor there is."""
+    guessed = targets != NOTHING
+    return {"tokens": Charge(model.heads["tokens"].nll(output.last[guessed], targets[guessed]).sum())}

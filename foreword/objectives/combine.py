@@ -1,0 +1,59 @@
+"""Together: several objectives charged on one batch and one pass of the network."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import ClassVar, Literal
+
+from pydantic import SerializeAsAny
+from torch import nn
+
+from foreword.basics.registry import Table
+from foreword.batches.row import Row
+from foreword.networks.base import Model, Output
+from foreword.objectives import KINDS
+from foreword.objectives.base import Batch, Charge, Objective
+from foreword.tokens.tokenizer import Tokenizer
+
+
+class Together(Objective):
+    """The first objective lays out what the network reads; the others add their own targets and charges."""
+
+    kind: Literal["together"] = "together"
+    chosen: ClassVar[Mapping[str, Table]] = {"parts": KINDS}
+    parts: list[SerializeAsAny[Objective]]
+    weights: list[float] | None = None        # one for each part; all 1 if not said
+
+    @property
+    def writes(self) -> frozenset[str]:       # type: ignore[override]
+        return frozenset().union(*(part.writes for part in self.parts))
+
+    @property
+    def specials(self) -> tuple[str, ...]:    # type: ignore[override]
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.specials))
+
+    def faults(self) -> list[tuple[str, str]]:
+        found = [(f"parts.{i}.{name}", what) for i, part in enumerate(self.parts) for name, what in part.faults()]
+        if not self.parts:
+            found.append(("parts", "together needs at least one objective."))
+        if self.weights is not None and len(self.weights) != len(self.parts):
+            found.append(("weights", f"{len(self.parts)} parts need {len(self.parts)} weights, not {len(self.weights)}."))
+        return found
+
+    def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
+        return {name: head for part in self.parts for name, head in part.heads(width, token_head).items()}
+
+    def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
+        batches = [part.collate(rows, tokenizer) for part in self.parts]
+        return replace(batches[0], targets={k: v for batch in batches for k, v in batch.targets.items()})
+
+    def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
+        found = {}
+        for part, weight in zip(self.parts, self.weights or [1.0] * len(self.parts)):
+            for name, charge in part.charges(model, output, batch).items():
+                found[name] = replace(charge, weight=charge.weight * weight)
+        return found
+
+    def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
+        return "\n".join(part.show(batch, row, tokenizer) for part in reversed(self.parts))

@@ -1,0 +1,38 @@
+"""Texts of unequal length laid out as one rectangle, with the special tokens around and between them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from foreword.batches.row import Row
+from foreword.tokens.tokenizer import Tokenizer
+
+
+def padded(rows: Sequence[np.ndarray], fill: int) -> Tensor:
+    """[rows, longest], filled up at the right."""
+    longest = max(map(len, rows))
+    out = np.full((len(rows), longest), fill, np.int64)
+    for line, row in zip(out, rows):
+        line[: len(row)] = row
+    return torch.from_numpy(out)
+
+
+def real(rows: Sequence[np.ndarray]) -> Tensor | None:
+    """Where `padded` put tokens; None if they fill the rectangle."""
+    lengths = torch.tensor([len(row) for row in rows])
+    if int(lengths.min()) == int(lengths.max()):
+        return None
+    return torch.arange(int(lengths.max())) < lengths[:, None]
+
+
+def with_specials(row: Row, tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
+    """[cls] first [separator] (second [separator]) and the segment of each token: a separator closes its own text."""
+    begin, close = [tokenizer.special("[cls]")], [tokenizer.special("[separator]")]
+    texts = [row.ids] if row.second is None else [row.ids, row.second]
+    pieces = [np.concatenate([begin if i == 0 else [], text, close]).astype(np.int64) for i, text in enumerate(texts)]
+    segments = np.concatenate([np.full(len(piece), i) for i, piece in enumerate(pieces)])
+    return np.concatenate(pieces), segments

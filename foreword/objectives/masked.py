@@ -1,0 +1,80 @@
+"""Masked: hide some tokens and guess them from both sides (Devlin et al. 2018, section 3.1)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from foreword.batches.row import Row
+from foreword.networks.base import Inputs, Model, Output
+from foreword.objectives.base import NOTHING, Batch, Charge, Objective, charge_tokens
+from foreword.objectives.layout import padded, real, with_specials
+from foreword.tokens.tokenizer import Tokenizer
+
+
+class Masked(Objective):
+    kind: Literal["masked"] = "masked"
+    writes: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
+    specials: ClassVar[tuple[str, ...]] = ("[cls]", "[separator]", "[mask]")
+    rate: float = 0.15           # share of tokens to guess
+    hidden: float = 0.8          # of those: shown as [mask]
+    random: float = 0.1          # of those: shown as some other token; the rest is shown as it is
+
+    def faults(self) -> list[tuple[str, str]]:
+        found = []
+        if not 0 < self.rate < 1:
+            found.append(("rate", f"rate must lie between 0 and 1 (it says {self.rate})."))
+        if self.hidden + self.random > 1:
+            found.append(("hidden", f"hidden {self.hidden} and random {self.random} are more than all guesses."))
+        return found
+
+    def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
+        ordinary = ordinary_ids(tokenizer)
+        texts, segments, targets = [], [], []
+        for row in rows:
+            ids, parts = with_specials(row, tokenizer)
+            shown, guessed = self.hide(ids, tokenizer.special("[mask]"), ordinary, row.chance)
+            texts.append(shown), segments.append(parts), targets.append(guessed)
+        fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
+        inputs = Inputs(padded(texts, fill), real(texts), padded(segments, 0))
+        return Batch(inputs, {"tokens": padded(targets, NOTHING)})
+
+    def hide(self, ids: np.ndarray, mask: int, ordinary: np.ndarray,
+             draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+        """(what is shown, what is to be guessed). `ordinary` lists the ids that are not special: only they are hidden."""
+        candidates = np.flatnonzero(np.isin(ids, ordinary, assume_unique=False))
+        count = min(len(candidates), max(1, round(self.rate * len(candidates))))
+        chosen = draw.permutation(candidates)[:count]
+        fate = draw.random(count)
+        shown, targets = ids.copy(), np.full_like(ids, NOTHING)
+        targets[chosen] = ids[chosen]
+        shown[chosen[fate < self.hidden]] = mask
+        swapped = chosen[(fate >= self.hidden) & (fate < self.hidden + self.random)]
+        shown[swapped] = draw.choice(ordinary, len(swapped))
+        return shown, targets
+
+    def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
+        return charge_tokens(model, output, batch.targets["tokens"])
+
+    def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
+        ids, targets = batch.inputs.ids[row].tolist(), batch.targets["tokens"][row].tolist()
+        shown, meant = tokenizer.pieces(ids), tokenizer.pieces([max(t, 0) for t in targets])
+        length = len(ids) if batch.inputs.real is None else int(batch.inputs.real[row].sum())
+        words = [piece if target == NOTHING else f"{{{true}}}" if piece == true else f"{{{true} -> {piece}}}"
+                 for piece, true, target in zip(shown[:length], meant, targets)]
+        count = sum(target != NOTHING for target in targets)
+        plain = length - sum(piece in tokenizer.specials.values() for piece in shown[:length]) + sum(
+            1 for piece, target in zip(shown, targets) if target != NOTHING and piece in tokenizer.specials.values())
+        return f"{count} of {plain} tokens to guess ({count / max(plain, 1):.1%})\n{' '.join(words)}"
+
+
+_ORDINARY: dict[str, np.ndarray] = {}
+
+
+def ordinary_ids(tokenizer: Tokenizer) -> np.ndarray:
+    """The ids that stand for text, sorted."""
+    if tokenizer.fingerprint not in _ORDINARY:
+        special = {tokenizer.special(name) for name in tokenizer.specials}
+        _ORDINARY[tokenizer.fingerprint] = np.asarray([i for i in range(len(tokenizer)) if i not in special])
+    return _ORDINARY[tokenizer.fingerprint]

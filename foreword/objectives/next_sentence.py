@@ -1,0 +1,43 @@
+"""NextSentence: does the second text follow the first? (Devlin et al. 2018, section 3.1, task 2)"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import ClassVar, Literal
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from foreword.batches.row import Row
+from foreword.networks.base import Inputs, Model, Output
+from foreword.objectives.base import Batch, Charge, Objective
+from foreword.objectives.layout import padded, real, with_specials
+from foreword.parts.heads import Pooled
+from foreword.tokens.tokenizer import Tokenizer
+
+FOLLOWS, RANDOM = 0, 1        # the order of the classes in Google's code
+
+
+class NextSentence(Objective):
+    kind: Literal["next_sentence"] = "next_sentence"
+    writes: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
+    specials: ClassVar[tuple[str, ...]] = ("[cls]", "[separator]")
+
+    def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
+        return {"next_sentence": Pooled(width, 2)}
+
+    def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
+        laid = [with_specials(row, tokenizer) for row in rows]
+        texts, segments = [ids for ids, _ in laid], [parts for _, parts in laid]
+        answers = torch.tensor([FOLLOWS if row.follows else RANDOM for row in rows])
+        fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
+        return Batch(Inputs(padded(texts, fill), real(texts), padded(segments, 0)), {"next_sentence": answers})
+
+    def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
+        scores = model.heads["next_sentence"](output.last)
+        return {"next_sentence": Charge(F.cross_entropy(scores, batch.targets["next_sentence"], reduction="sum"))}
+
+    def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
+        follows = int(batch.targets["next_sentence"][row]) == FOLLOWS
+        return "the second text FOLLOWS the first" if follows else "the second text is from ANOTHER DOCUMENT"

@@ -1,0 +1,9 @@
+"""Modules small enough to hold in the head; networks are composed of them."""
+
+from foreword.basics.registry import Table
+
+CELLS = Table("cell", {"simple": "foreword.parts.cells:SimpleCell", "lstm": "foreword.parts.cells:LstmCell"})
+HEADS = Table("head", {
+    "softmax": "foreword.parts.heads:Softmax",
+    "transformed_softmax": "foreword.parts.heads:TransformedSoftmax",
+})

@@ -1,0 +1,73 @@
+"""One layer of a Transformer: attention, then a feed-forward network, each with a norm before or after it."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor, nn
+
+from foreword.parts.attention import Attention, KeyValues
+from foreword.parts.visible import Causal, Everywhere
+
+Activation = Literal["relu", "gelu_erf", "gelu_tanh"]
+Place = Literal["before", "after"]
+
+
+def activation(name: Activation) -> nn.Module:
+    """The two forms of GELU differ by up to 5e-4 per call: enough to miss another implementation's logits."""
+    return {"relu": nn.ReLU(), "gelu_erf": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh")}[name]
+
+
+class FeedForward(nn.Module):
+    def __init__(self, width: int, inner: int, act: Activation):
+        super().__init__()
+        self.inner = nn.Linear(width, inner)
+        self.act = activation(act)
+        self.out = nn.Linear(inner, width)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.act(self.inner(x)))
+
+
+class NormBefore(nn.Module):
+    """x + f(norm(x)): GPT-2 and after. The stream itself is never normalised, so the stack needs a last norm."""
+
+    def __init__(self, width: int, epsilon: float, dropout: float):
+        super().__init__()
+        self.norm, self.drop = nn.LayerNorm(width, epsilon), nn.Dropout(dropout)
+
+    def enter(self, x: Tensor) -> Tensor:
+        return self.norm(x)
+
+    def leave(self, x: Tensor, change: Tensor) -> Tensor:
+        return x + self.drop(change)
+
+
+class NormAfter(nn.Module):
+    """norm(x + f(x)): the first Transformer, GPT-1, BERT."""
+
+    def __init__(self, width: int, epsilon: float, dropout: float):
+        super().__init__()
+        self.norm, self.drop = nn.LayerNorm(width, epsilon), nn.Dropout(dropout)
+
+    def enter(self, x: Tensor) -> Tensor:
+        return x
+
+    def leave(self, x: Tensor, change: Tensor) -> Tensor:
+        return self.norm(x + self.drop(change))
+
+
+NORMS = {"before": NormBefore, "after": NormAfter}
+
+
+class Block(nn.Module):
+    def __init__(self, attention: Attention, feedforward: FeedForward, around: tuple[nn.Module, nn.Module]):
+        super().__init__()
+        self.attention, self.feedforward = attention, feedforward
+        self.first, self.second = around
+
+    def forward(self, x: Tensor, pattern: Everywhere | Causal, past: KeyValues | None = None,
+                real: Tensor | None = None) -> tuple[Tensor, KeyValues]:
+        change, seen = self.attention(self.first.enter(x), pattern, past, real)
+        x = self.first.leave(x, change)
+        return self.second.leave(x, self.feedforward(self.second.enter(x))), seen

@@ -1,0 +1,86 @@
+"""Heads read a network's vectors. A token head answers two questions: `nll` of given targets, and `log_probs` of all."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from foreword.basics.spec import Spec
+from foreword.parts.block import Activation, activation
+
+
+class TokenHead(nn.Module):
+    """A softmax over the whole vocabulary; subclasses say what happens to the vectors before it."""
+
+    def __init__(self, width: int, vocabulary: int, table: nn.Parameter | None, bias: bool):
+        super().__init__()
+        self.out = nn.Linear(width, vocabulary, bias=bias)
+        if table is not None:
+            self.out.weight = table        # tied: the table of token vectors reads as well as writes
+
+    def prepare(self, hidden: Tensor) -> Tensor:
+        return hidden
+
+    def logits(self, hidden: Tensor) -> Tensor:
+        """[..., width] -> [..., vocabulary]"""
+        return self.out(self.prepare(hidden))
+
+    def nll(self, hidden: Tensor, targets: Tensor) -> Tensor:
+        """[guesses, width], [guesses] -> one charge per guess, in nats."""
+        return F.cross_entropy(self.logits(hidden), targets, reduction="none")
+
+    def log_probs(self, hidden: Tensor) -> Tensor:
+        return self.logits(hidden).float().log_softmax(-1)
+
+
+class FullSoftmax(TokenHead):
+    pass
+
+
+class TransformedHead(TokenHead):
+    """BERT's: a dense layer, its activation and a norm come first, and each token has a bias."""
+
+    def __init__(self, width: int, vocabulary: int, table: nn.Parameter | None, act: Activation, epsilon: float):
+        super().__init__(width, vocabulary, table, bias=True)
+        self.dense = nn.Linear(width, width)
+        self.act = activation(act)
+        self.norm = nn.LayerNorm(width, epsilon)
+
+    def prepare(self, hidden: Tensor) -> Tensor:
+        return self.norm(self.act(self.dense(hidden)))
+
+
+class HeadSpec(Spec):
+    tied: bool = True        # the head shares the network's table of token vectors
+
+
+class Softmax(HeadSpec):
+    kind: Literal["softmax"] = "softmax"
+    bias: bool = False
+
+    def build(self, width: int, vocabulary: int, table: nn.Parameter | None) -> TokenHead:
+        return FullSoftmax(width, vocabulary, table if self.tied else None, self.bias)
+
+
+class TransformedSoftmax(HeadSpec):
+    kind: Literal["transformed_softmax"] = "transformed_softmax"
+    activation: Activation = "gelu_erf"
+    norm_epsilon: float = 1e-12
+
+    def build(self, width: int, vocabulary: int, table: nn.Parameter | None) -> TokenHead:
+        return TransformedHead(width, vocabulary, table if self.tied else None, self.activation, self.norm_epsilon)
+
+
+class Pooled(nn.Module):
+    """Classes from the first position, through a dense layer and tanh (BERT's pooler)."""
+
+    def __init__(self, width: int, classes: int):
+        super().__init__()
+        self.pool = nn.Linear(width, width)
+        self.out = nn.Linear(width, classes)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[batch, positions, width] -> [batch, classes]"""
+        return self.out(self.pool(hidden[:, 0]).tanh())

@@ -1,0 +1,88 @@
+"""The settings every Transformer of the lineage shares, and the stack of blocks they describe."""
+
+from __future__ import annotations
+
+import math
+
+from torch import nn
+
+from foreword.basics.spec import Spec
+from foreword.parts.attention import Attention
+from foreword.parts.block import NORMS, Activation, Block, FeedForward, Place
+
+
+class Dropout(Spec):
+    """Where dropout falls while training. `table` drops entries of the embedding tables themselves (GPT-1's code)."""
+
+    table: float = 0.0
+    embeddings: float = 0.0
+    attention: float = 0.0
+    residual: float = 0.0
+
+
+class Initial(Spec):
+    """How weights are drawn before training."""
+
+    deviation: float = 0.02
+    positions: float | None = None      # another deviation for the table of positions
+    truncated: bool = False             # nothing beyond two deviations
+    scaled_residuals: bool = False      # outputs of residual branches divided by the root of their number
+
+    def apply(self, module: nn.Module) -> None:
+        """Draw every matrix of `module` anew; biases zero, gains one."""
+        for part in module.modules():
+            if isinstance(part, (nn.Linear, nn.Embedding)):
+                self.draw(part.weight, self.deviation)
+                if isinstance(part, nn.Linear) and part.bias is not None:
+                    nn.init.zeros_(part.bias)
+            elif isinstance(part, nn.LayerNorm):
+                nn.init.ones_(part.weight)
+                nn.init.zeros_(part.bias)
+
+    def draw(self, weight: nn.Parameter, deviation: float) -> None:
+        if self.truncated:
+            nn.init.trunc_normal_(weight, 0.0, deviation, -2 * deviation, 2 * deviation)
+        else:
+            nn.init.normal_(weight, 0.0, deviation)
+
+
+class StackSpec(Spec):
+    """Depth, width and manner of a stack of Transformer blocks."""
+
+    layers: int
+    width: int
+    heads: int
+    context: int
+    norm: Place = "before"
+    inner: int | None = None            # width inside the feed-forward network; four times `width` if not said
+    activation: Activation = "gelu_tanh"
+    norm_epsilon: float = 1e-5
+    dropout: Dropout = Dropout()
+    initial: Initial = Initial()
+
+    def faults(self) -> list[tuple[str, str]]:
+        found = [(name, f"{name} must be at least 1 (it says {getattr(self, name)}).")
+                 for name in ("layers", "width", "heads", "context") if getattr(self, name) < 1]
+        if not found and self.width % self.heads:
+            fitting = [n for n in range(1, self.width + 1) if self.width % n == 0 and self.width // n >= 8]
+            found.append(("heads", f"width {self.width} does not divide into {self.heads} heads. "
+                                   f"Heads that do: {fitting}"))
+        return found
+
+    def blocks(self) -> nn.ModuleList:
+        """The stack, drawn as `initial` says."""
+        inner = self.inner or 4 * self.width
+
+        def norm() -> nn.Module:
+            return NORMS[self.norm](self.width, self.norm_epsilon, self.dropout.residual)
+
+        blocks = nn.ModuleList(
+            Block(Attention(self.width, self.heads, self.dropout.attention),
+                  FeedForward(self.width, inner, self.activation), (norm(), norm()))
+            for _ in range(self.layers))
+        self.initial.apply(blocks)
+        if self.initial.scaled_residuals:
+            for block in blocks:        # two residual additions per layer (GPT-2 paper, section 2.3)
+                for out in (block.attention.out, block.feedforward.out):
+                    self.initial.draw(out.weight, self.initial.deviation / math.sqrt(2 * self.layers))
+        return blocks

@@ -1,0 +1,160 @@
+"""Files whose rows are documents: jsonl (plain, .gz, .zst), csv and parquet, read row by row."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import re
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from foreword.basics.messages import Fault, did_you_mean
+from foreword.text.document import Document
+
+CUSTOMARY = ("text", "content")       # the default column, and the one taken when it is missing
+_HALF = re.compile("[\ud800-\udfff]")
+Lines = Callable[[Path], Iterator[tuple[int, str]]]
+
+
+def documents(path: Path, ending: str, column: str, lines: Lines, first: Callable[[Path], int]) -> Iterator[Document]:
+    """The documents of one file; `lines` reads a plain file, or the range of it whose first line has the number `first`."""
+    if ending == ".parquet":
+        texts = _parquet(path, column)
+    elif ending == ".csv":
+        texts = _csv(path, column)
+    elif ending == ".jsonl":
+        texts = _json_lines(column, lines(path))
+    else:
+        texts = _json_lines(column, _decompressed(path, ending))
+    try:
+        for number, text in texts:
+            if not text or text.isspace():
+                continue
+            if not text.isascii() and (half := _HALF.search(text)):
+                raise RowFault(number, f"character {half.start()} of the text is half of a surrogate pair, which is not "
+                                       "valid Unicode.", "Remove the row or the character.")
+            yield Document(text, str(path))
+    except RowFault as fault:
+        number = fault.number + (first(path) - 1 if ending == ".jsonl" else 0)
+        raise Fault(fault.what, fault.do, where=f"{path}:{number}") from fault
+
+
+class RowFault(Fault):
+    """Something wrong in one row, which knows its number but not yet its file."""
+
+    def __init__(self, number: int, what: str, do: str = ""):
+        super().__init__(what, do)
+        self.number = number
+
+
+def _json_lines(column: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise RowFault(number, f"this line is not JSON: {error.msg} (column {error.colno}).",
+                           "Every line of a .jsonl file is one JSON object. Mend or remove the line.") from error
+        if isinstance(row, str):
+            yield number, row
+        elif isinstance(row, dict):
+            yield number, _as_text(row[_chosen(column, list(row), number)], column, number)
+        else:
+            raise RowFault(number, f"this line is a JSON {type(row).__name__}, not an object with a text.")
+
+
+def _decompressed(path: Path, ending: str) -> Iterator[tuple[int, str]]:
+    from foreword.text.reading import decoded       # the two read each other's files
+
+    broken: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
+    with open(path, "rb") as file:
+        if ending.endswith(".gz"):
+            stream: BinaryIO = gzip.GzipFile(fileobj=file)      # type: ignore[assignment]
+        else:
+            zstandard = _extra("zstandard", path)
+            broken = (*broken, zstandard.ZstdError)
+            # Reddit's dumps are written with a window of 2 GB, which the library refuses by default
+            reader = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(file, read_across_frames=True)
+            stream = io.BufferedReader(reader, 2**20)       # type: ignore[assignment]
+        position = 0
+        try:
+            for number, line in enumerate(stream, 1):
+                yield number, decoded(line, path, position).rstrip("\n")
+                position += len(line)
+        except broken as error:
+            raise Fault(f"the compressed data is broken after {position:,} bytes of text: {error}.",
+                        "It may have been cut short; copy the file again.", where=str(path)) from error
+
+
+def _csv(path: Path, column: str) -> Iterator[tuple[int, str]]:
+    from foreword.text.reading import decoded
+
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))       # the default refuses fields over 128 KiB
+
+    def lines() -> Iterator[str]:
+        position = 0
+        with open(path, "rb") as file:
+            for line in file:
+                yield decoded(line, path, position)
+                position += len(line)
+
+    reader = csv.reader(lines())
+    place = -1
+    while True:
+        try:
+            row = next(reader, None)
+        except csv.Error as error:
+            raise RowFault(reader.line_num, f"this is not valid CSV: {error}.") from error
+        if row is None:
+            return
+        if place < 0:
+            place = row.index(_chosen(column, row, reader.line_num))
+        elif len(row) > place:
+            yield reader.line_num, row[place]
+
+
+def _parquet(path: Path, column: str) -> Iterator[tuple[int, str]]:
+    arrow, parquet = _extra("pyarrow", path), _extra("pyarrow.parquet", path)
+    try:
+        with parquet.ParquetFile(path) as file:
+            chosen = _chosen(column, list(file.schema_arrow.names), 0)
+            number = 0
+            for batch in file.iter_batches(batch_size=1024, columns=[chosen]):
+                for text in batch.column(0).to_pylist():
+                    number += 1
+                    yield number, _as_text(text, chosen, number)
+    except arrow.ArrowException as error:
+        raise Fault(f"this is not a whole Parquet file: {error}.", where=str(path)) from error
+
+
+def _chosen(column: str, there: list[str], number: int) -> str:
+    if column in there:
+        return column
+    if column == CUSTOMARY[0] and CUSTOMARY[1] in there:
+        return CUSTOMARY[1]
+    raise RowFault(number, f"there is no column {column!r}.{did_you_mean(column, there)}",
+                   f"The columns there are: {', '.join(there) or 'none'}. Choose one:  --column NAME")
+
+
+def _as_text(value: Any, column: str, number: int) -> str:
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise RowFault(number, f"{column!r} holds a {type(value).__name__}, not text.", "Choose another:  --column NAME")
+    return value
+
+
+def _extra(module: str, path: Path) -> Any:
+    import importlib
+
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise Fault(f"{path} needs the package {package} to be read.", "Install it:  pip install 'foreword[data]'") from error

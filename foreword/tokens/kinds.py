@@ -1,0 +1,250 @@
+"""The kinds of tokenizer: bytes, characters, words, and four ways to learn the pieces between them.
+
+Training counts only the text it is given. Bytes, Unicode characters and byte BPE give back every text as it was;
+the others are lossy, so their scores compare with the former only per byte of what they keep.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, ClassVar, Literal
+
+from pydantic import Field
+from tokenizers import Tokenizer as Backend
+from tokenizers import pre_tokenizers, trainers
+
+from foreword.basics.messages import Fault
+from foreword.basics.spec import Spec
+from foreword.tokens import backends
+from foreword.tokens.backends import BERT_SPECIALS, END, WORD_END
+from foreword.tokens.tokenizer import Tokenizer
+
+UNKNOWN = "<unk>"
+OPEN_ENDED = {"[end]": END, "[begin]": END}      # GPT-2: one token between documents, both end and beginning
+
+
+class TokenizerSpec(Spec):
+    """The settings of one kind, and how to learn it from text."""
+
+    kind: str
+    lossless: ClassVar[bool] = True
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        raise TypeError(f"{type(self).__name__} does not say how it is trained")
+
+    def _tokenizer(self, backend: Backend, specials: dict[str, str]) -> Tokenizer:
+        return Tokenizer(backend, self.kind, self.lossless, dict(specials))
+
+    def _room_for(self, vocabulary: int, needed: int, what: str) -> None:
+        if vocabulary < needed:
+            raise Fault(f"a vocabulary of {vocabulary:,} is too small for {self.kind}: {what} need {needed:,}.",
+                        f"The smallest that works on this text is {needed:,}.")
+
+
+class Byte(TokenizerSpec):
+    """The 256 bytes of UTF-8, each its own id, and an end. Nothing is learned; nothing is unknown."""
+
+    kind: Literal["byte"] = "byte"
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        vocabulary = {letter: byte for byte, letter in enumerate(backends.byte_letters())}
+        backend = backends.byte_level({**vocabulary, END: 256}, [], split=False)
+        backends.add_specials(backend, [END])
+        return self._tokenizer(backend, OPEN_ENDED)
+
+
+class Unicode(TokenizerSpec):
+    """The characters of the training text; any other is written as its UTF-8 bytes, so that nothing is lost.
+
+    Ids 0 to 127 are ASCII, 128 to 255 the other bytes, then the characters seen, the most frequent first.
+    """
+
+    kind: Literal["unicode"] = "unicode"
+    vocabulary: int | None = None        # None: every character seen at least `minimum` times
+    minimum: int = Field(1, ge=1)
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        if self.vocabulary is not None:
+            self._room_for(self.vocabulary, 257, "the bytes and an end")
+        seen: Counter[str] = Counter()
+        for text in texts:
+            seen.update(text)
+        ordered = sorted((character for character, times in seen.items() if character > "\x7f" and times >= self.minimum),
+                         key=lambda character: (-seen[character], character))
+        pieces = [*map(chr, range(128)), *(f"<0x{byte:02X}>" for byte in range(128, 256))]
+        pieces += ordered[:self.vocabulary and self.vocabulary - 257]
+        backend = backends.characters({piece: id for id, piece in enumerate([*pieces, END])})
+        backends.add_specials(backend, [END])
+        return self._tokenizer(backend, OPEN_ENDED)
+
+
+class Ascii(TokenizerSpec):
+    """The 128 characters of ASCII and an end; every other character is dropped."""
+
+    kind: Literal["ascii"] = "ascii"
+    lossless: ClassVar[bool] = False
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        pieces = [*map(chr, range(128)), END]
+        backend = backends.characters({piece: id for id, piece in enumerate(pieces)}, ascii_only=True)
+        backends.add_specials(backend, [END])
+        return self._tokenizer(backend, OPEN_ENDED)
+
+
+class Word(TokenizerSpec):
+    """Words between white space, the most frequent first; a newline is a word, and the rest is <unk>."""
+
+    kind: Literal["word"] = "word"
+    lossless: ClassVar[bool] = False
+    vocabulary: int | None = None        # None: every word seen at least `minimum` times
+    minimum: int = Field(1, ge=1)
+    lowercase: bool = False
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        if self.vocabulary is not None:
+            self._room_for(self.vocabulary, 3, "<unk>, an end and a word")
+        seen: Counter[str] = Counter()
+        for text in texts:
+            # as the backend splits: on white space, keeping newlines
+            text = text.lower() if self.lowercase else text
+            seen.update(text.split())
+            seen["\n"] += text.count("\n")
+        del seen[UNKNOWN], seen[END]     # written out in the text ("<unk>" in WikiText), they are no new words
+        ordered = sorted((word for word, times in seen.items() if times >= self.minimum),
+                         key=lambda word: (-seen[word], word))
+        pieces = [UNKNOWN, *ordered[:self.vocabulary and self.vocabulary - 2]]
+        backend = backends.words({piece: id for id, piece in enumerate(pieces)}, UNKNOWN, self.lowercase)
+        backends.add_specials(backend, [UNKNOWN, END])
+        return self._tokenizer(backend, {"[unknown]": UNKNOWN, **OPEN_ENDED})
+
+
+class ByteBPE(TokenizerSpec):
+    """GPT-2: byte pairs merged inside words, numbers, punctuation or spaces, never across."""
+
+    kind: Literal["byte_bpe"] = "byte_bpe"
+    vocabulary: int = 8192
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        self._room_for(self.vocabulary, 257, "the bytes and an end")
+        trainer = trainers.BpeTrainer(vocab_size=self.vocabulary - 1, show_progress=False,
+                                      initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+        model = _trained(backends.byte_level({}, []), trainer, texts)
+        pieces = model["vocab"]
+        backend = backends.byte_level({**pieces, END: len(pieces)}, _merges(model))       # the end comes last, as GPT-2's
+        backends.add_specials(backend, [END])
+        return self._tokenizer(backend, OPEN_ENDED)
+
+
+class CharBPE(TokenizerSpec):
+    """Sennrich's BPE as GPT-1 used it: lower case, characters merged inside words, the end of a word visible."""
+
+    kind: Literal["char_bpe"] = "char_bpe"
+    lossless: ClassVar[bool] = False
+    vocabulary: int = 8192
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        kept = list(texts)
+
+        def train(size: int, first: list[str]) -> dict[str, Any]:
+            trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, special_tokens=first,
+                                          end_of_word_suffix=WORD_END)
+            return _trained(backends.lowercase_bpe({UNKNOWN: 0}, []), trainer, iter(kept))
+
+        alphabet = _alphabet(train, [UNKNOWN])
+        self._room_for(self.vocabulary, len(alphabet) + 1, "the characters, inside and at the end of words,")
+        model = train(self.vocabulary - 1, alphabet)
+        pieces = model["vocab"]
+        backend = backends.lowercase_bpe({**pieces, END: len(pieces)}, _merges(model))
+        backends.add_specials(backend, [UNKNOWN, END])
+        return self._tokenizer(backend, {"[unknown]": UNKNOWN, **OPEN_ENDED})
+
+
+class WordPiece(TokenizerSpec):
+    """BERT: pieces of words, `##` inside; CJK characters stand alone; [PAD] [UNK] [CLS] [SEP] [MASK] are 0 to 4."""
+
+    kind: Literal["wordpiece"] = "wordpiece"
+    lossless: ClassVar[bool] = False
+    vocabulary: int = 8192
+    lowercase: bool = True
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        kept = list(texts)
+        specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+
+        def train(size: int, first: list[str]) -> dict[str, Any]:
+            trainer = trainers.WordPieceTrainer(vocab_size=size, show_progress=False, special_tokens=first,
+                                                continuing_subword_prefix="##")
+            empty = backends.wordpiece({special: id for id, special in enumerate(specials)}, self.lowercase)
+            return _trained(empty, trainer, iter(kept))
+
+        alphabet = _alphabet(train, specials)
+        self._room_for(self.vocabulary, len(alphabet), "the characters, at the start of and inside words,")
+        pieces = train(self.vocabulary, alphabet)["vocab"]
+        return self._tokenizer(backends.wordpiece(pieces, self.lowercase), BERT_SPECIALS)
+
+
+class Unigram(TokenizerSpec):
+    """SentencePiece's unigram model, as T5 and XLNet used it: NFKC, and any white space is one space."""
+
+    kind: Literal["unigram"] = "unigram"
+    lossless: ClassVar[bool] = False
+    vocabulary: int = 8192
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        specials = {"[end]": "</s>", "[pad]": "<pad>", "[mask]": "[MASK]", "[cls]": "[CLS]", "[separator]": "[SEP]"}
+        trainer = trainers.UnigramTrainer(vocab_size=max(self.vocabulary - len(specials), 1), show_progress=False,
+                                          special_tokens=[UNKNOWN], unk_token=UNKNOWN)
+        pieces = _settled(_trained(backends.pieces([(UNKNOWN, 0.0)]), trainer, texts)["vocab"])
+        self._room_for(self.vocabulary, len(pieces) + len(specials), "the characters and the specials")
+        # The specials stay outside the model: inside, "</s>" written in a text would be the likeliest cut of it.
+        backend = backends.pieces(pieces)
+        backends.add_specials(backend, [UNKNOWN, *specials.values()])
+        return self._tokenizer(backend, {"[unknown]": UNKNOWN, **specials})
+
+
+def _trained(backend: Backend, trainer: trainers.Trainer, texts: Iterator[str]) -> dict[str, Any]:
+    """The model part of tokenizer.json after training."""
+    length = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal length
+        for text in texts:
+            length += len(text)
+            yield text
+
+    backend.train_from_iterator(counted(), trainer)
+    if not length:
+        raise Fault("there is no text to learn a tokenizer from.")
+    return json.loads(backend.to_str())["model"]
+
+
+def _merges(model: dict[str, Any]) -> backends.Merges:
+    return [(left, right) for left, right in model["merges"]]
+
+
+def _alphabet(train: Callable[[int, list[str]], dict[str, Any]], specials: list[str]) -> list[str]:
+    """The specials and the single characters with their marks, in order.
+
+    The library numbers marked characters (`a</w>`, `##a`) in the order of a hash table seeded at random, and the numbers
+    decide which of two equally frequent pairs is merged first. Given in advance, they make training repeatable.
+    """
+    found = train(0, specials)["vocab"]
+    return [*specials, *sorted(set(found) - set(specials))]
+
+
+def _settled(vocabulary: list[tuple[str, float]]) -> list[tuple[str, float]]:
+    """Scores and order that do not depend on the order of the library's hash tables.
+
+    It adds the characters it must keep at the bottom, each 0.0001 below the one before, in random order: they all get
+    the highest of these. The other scores differ in the eleventh digit (the order of a sum): three digits are kept.
+    """
+    unknown, *rest = sorted(vocabulary, key=lambda item: (item[0] != UNKNOWN, item[1]))
+    ladder = 0
+    while ladder < len(rest) and len(rest[ladder][0]) == 1 and (
+            ladder == 0 or abs(rest[ladder][1] - rest[ladder - 1][1] - 1e-4) < 1e-7):
+        ladder += 1
+    top = rest[ladder - 1][1] if ladder else 0.0
+    rounded = [(piece, round(max(score, top) if i < ladder else score, 3)) for i, (piece, score) in enumerate(rest)]
+    return [(unknown[0], 0.0), *sorted(rounded, key=lambda item: (-item[1], item[0]))]

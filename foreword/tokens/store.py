@@ -1,0 +1,173 @@
+"""Ids on disk: every document of a corpus once, by split, memory-mapped, with its size in bytes.
+
+    store.json  tokenizer.json ...                    what it is, and how it was made
+    train/00000-000.ids.npy   .marks.npy              the shards of a split: ids, and flags aligned with them
+    train/ends.npy  bytes.npy  characters.npy  words.npy     one number per document
+    train/counts.npy                                  one number per id
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foreword.basics.files import read_json, whole_folder
+from foreword.basics.messages import Fault, Faults, did_you_mean
+from foreword.tokens.tokenizer import Tokenizer
+
+FORMAT = 1
+SPLITS = ("train", "valid", "test")
+PER_DOCUMENT = ("ends", "bytes", "characters", "words")
+OPEN_AT_ONCE = 64      # a mapped file keeps a file descriptor, and a large corpus has thousands of shards
+
+
+class TokenStore:
+    """The ids of many documents of one split, memory-mapped, with their sizes in bytes."""
+
+    def __init__(self, folder: Path, split: str, content: dict[str, Any]):
+        self.folder, self.split, self.content = folder, split, content
+        about = content["splits"][split]
+        self.shards: list[dict[str, Any]] = about["shards"]
+        self.tokens: int = about["tokens"]
+        self.documents: int = about["documents"]
+        self.total_bytes: int = about["bytes"]
+        self.marks: tuple[str, ...] = tuple(content["marks"])
+        self.fingerprint: str = content["tokenizer"]["fingerprint"]
+        self._starts = np.cumsum([0] + [shard["tokens"] for shard in self.shards])
+        self._mapped: OrderedDict[str, np.ndarray] = OrderedDict()
+
+    @staticmethod
+    def open(folder: Path, split: str = "train") -> TokenStore:
+        folder = whole_folder(Path(folder))
+        content = read_content(folder)
+        if split not in content["splits"]:
+            raise Fault(f"{folder} has no split {split!r}.{did_you_mean(split, content['splits'])}",
+                        f"Those it has: {', '.join(content['splits'])}.")
+        if not content["splits"][split]["tokens"]:
+            raise Fault(f"the {split} split of {folder} is empty.",
+                        f"It was made with the fractions {tuple(content['fractions'])} (train, valid, test).")
+        store = TokenStore(folder, split, content)
+        if faults := store._damage():
+            raise Faults(faults)
+        return store
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        found = Tokenizer.load(self.folder)
+        if found.fingerprint != self.fingerprint:
+            raise Fault(f"the tokenizer in {self.folder} is {found.name} ({found.fingerprint[:8]}), but its ids were made "
+                        f"with {self.content['tokenizer']['name']} ({self.fingerprint[:8]}).", "Make the store again.")
+        return found
+
+    @cached_property
+    def data(self) -> str:
+        """The fingerprint of the content: equal when every id of the split is equal."""
+        sums = "".join(shard["checksum"] for shard in self.shards)
+        return hashlib.blake2b(f"{self.split}:{sums}".encode(), digest_size=16).hexdigest()
+
+    @cached_property
+    def ends(self) -> np.ndarray:
+        return self._per_document("ends")
+
+    @cached_property
+    def bytes(self) -> np.ndarray:
+        return self._per_document("bytes")
+
+    @cached_property
+    def characters(self) -> np.ndarray:
+        return self._per_document("characters")
+
+    @cached_property
+    def words(self) -> np.ndarray:
+        return self._per_document("words")
+
+    @cached_property
+    def counts(self) -> np.ndarray:
+        """How often each id occurs in this split."""
+        return np.load(self.folder / self.split / "counts.npy")
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """The ids from `start` to `stop` as int64, across shards."""
+        return self._across("ids", start, stop).astype(np.int64, copy=False)
+
+    def read_mark(self, name: str, start: int, stop: int) -> np.ndarray:
+        """Which of the tokens from `start` to `stop` carry the mark."""
+        if name not in self.marks:
+            raise Fault(f"the store {self.folder} has no mark {name!r}.{did_you_mean(name, self.marks)}",
+                        f"Those it has: {', '.join(self.marks) or 'none'}. Make the store again with it.")
+        bit = self.marks.index(name)
+        return (self._across("marks", start, stop) >> bit & 1).astype(bool)
+
+    def document(self, i: int) -> np.ndarray:
+        """The ids of document `i`, without its final [end]."""
+        i = range(self.documents)[i]
+        start, stop = int(self.ends[i - 1]) if i else 0, int(self.ends[i])
+        return self.read(start, stop - bool(self.content["tokenizer"]["end"] >= 0))
+
+    def _across(self, what: str, start: int, stop: int) -> np.ndarray:
+        if not 0 <= start <= stop <= self.tokens:
+            raise IndexError(f"tokens {start} to {stop} of a split that has {self.tokens}")
+        first = int(np.searchsorted(self._starts, start, side="right")) - 1
+        parts = []
+        while start < stop:
+            begin, end = int(self._starts[first]), int(self._starts[first + 1])
+            parts.append(self._map(f"{self.shards[first]['name']}.{what}")[start - begin:min(stop, end) - begin])
+            start, first = min(stop, end), first + 1
+        if not parts:
+            return np.empty(0, np.uint8 if what == "marks" else np.int64)
+        return np.concatenate(parts) if len(parts) > 1 else np.array(parts[0])
+
+    def _map(self, name: str) -> np.ndarray:
+        if name in self._mapped:
+            self._mapped.move_to_end(name)
+        else:
+            self._mapped[name] = np.load(self.folder / self.split / f"{name}.npy", mmap_mode="r")
+            if len(self._mapped) > OPEN_AT_ONCE:
+                self._mapped.popitem(last=False)
+        return self._mapped[name]
+
+    def _per_document(self, what: str) -> np.ndarray:
+        return np.load(self.folder / self.split / f"{what}.npy", mmap_mode="r")
+
+    def _damage(self) -> list[Fault]:
+        """Files that are missing or too short, all of them."""
+        size = np.dtype(self.content["dtype"]).itemsize
+        wanted = {f"{name}.npy": 8 * self.documents for name in PER_DOCUMENT}
+        wanted["counts.npy"] = 8 * self.content["tokenizer"]["size"]
+        for shard in self.shards:
+            wanted[f"{shard['name']}.ids.npy"] = size * shard["tokens"]
+            if self.marks:
+                wanted[f"{shard['name']}.marks.npy"] = shard["tokens"]
+        faults = []
+        for name, least in wanted.items():
+            path = self.folder / self.split / name
+            if not path.is_file():
+                faults.append(Fault(f"{path} is not there.", "Make the store again."))
+            elif path.stat().st_size < least:
+                faults.append(Fault(f"{path} is cut short: {path.stat().st_size:,} bytes of at least {least:,}.",
+                                    "Make the store again."))
+        return faults
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Mapped files are opened again on the other side, not copied there."""
+        lazy = (*PER_DOCUMENT, "counts", "tokenizer")
+        kept = {name: value for name, value in self.__dict__.items() if name not in lazy}
+        return {**kept, "_mapped": OrderedDict()}
+
+
+def read_content(folder: Path) -> dict[str, Any]:
+    """store.json, checked to be of this format."""
+    if not (folder / "store.json").is_file():
+        raise Fault(f"{folder} is not a token store: it has no store.json." if folder.exists()
+                    else f"{folder} is not there.", "Make one:  foreword tokens TEXT --out FOLDER")
+    content = read_json(folder / "store.json")
+    number = content.get("format") if isinstance(content, dict) else None
+    if number != FORMAT:
+        raise Fault(f"{folder} is a token store of format {number}; this Foreword reads format {FORMAT}.",
+                    "Make the store again, or use the Foreword that wrote it.")
+    return content

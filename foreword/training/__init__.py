@@ -1,0 +1,19 @@
+"""Training: the Trainer owns the calendar, the Learner owns the update."""
+
+from foreword.basics.registry import Table
+
+KINDS = Table("training", {
+    "gradient": "foreword.training.learner:GradientTraining",
+    "counting": "foreword.training.learner:CountTraining",
+})
+OPTIMIZERS = Table("optimizer", {
+    "adamw": "foreword.training.optimizers:AdamW",
+    "adam": "foreword.training.optimizers:Adam",
+    "sgd": "foreword.training.optimizers:SGD",
+})
+SCHEDULES = Table("schedule", {
+    "constant": "foreword.training.schedules:Constant",
+    "linear": "foreword.training.schedules:Linear",
+    "cosine": "foreword.training.schedules:Cosine",
+    "inverse_root": "foreword.training.schedules:InverseRoot",
+})

@@ -1,0 +1,251 @@
+"""Learners: what one step means. Networks descend a gradient, count models count."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+
+import numpy as np
+import torch
+from pydantic import SerializeAsAny, field_validator
+from torch import Tensor
+from torch.utils._pytree import tree_flatten, tree_unflatten
+
+from foreword.basics.budget import Budget
+from foreword.basics.messages import Fault, RunFailed
+from foreword.basics.registry import Table
+from foreword.basics.seeds import number_of
+from foreword.basics.spec import Spec
+from foreword.batches.row import Row
+from foreword.networks.base import Model, State
+from foreword.objectives.base import Batch, Objective
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.training import OPTIMIZERS, SCHEDULES
+from foreword.training.optimizers import OptimizerSpec
+from foreword.training.schedules import Schedule
+
+if TYPE_CHECKING:
+    from foreword.counts.model import CountModel
+
+
+@dataclass(frozen=True)
+class Report:
+    """What one step did."""
+
+    tokens: int
+    values: dict[str, float] = field(default_factory=dict)
+
+
+class Learner(Protocol):
+    """The trainer owns the calendar; the learner owns the update."""
+
+    def collate(self, rows: list[Row]) -> Any:
+        """Rows as the batch that `step` takes."""
+
+    def step(self, batch: Any, step: int, spent: float) -> Report:
+        """Learn from one batch: step number `step`, with `spent` of the budget used before it."""
+
+    def finish(self, held_out: Iterable[Any]) -> None:
+        """After the last step. Some models still fit something on held-out batches."""
+
+    def measure(self, batches: Iterable[Any]) -> dict[str, float]:
+        """What held-out batches cost per guess, without learning from them."""
+
+    def save(self) -> dict[str, Tensor]:
+        """All that is needed to go on from here, as named tensors."""
+
+    def restore(self, saved: dict[str, Tensor]) -> None:
+        """Go on from what `save` gave."""
+
+
+class TrainingSpec(Spec):
+    """When to stop, evaluate and save: the part of training that is the same for every model.
+
+    A period is a share of the budget (0.1), steps ("200") or wall clock ("60s").
+    """
+
+    budget: str = "1000"
+    batch_size: int = 1
+    evaluate: float | str = 0.1
+    save: float | str = "60s"
+    log: int = 10              # steps between two records in metrics.jsonl
+    keep: int = 2              # checkpoints kept
+    valid_batches: int = 20    # batches of held-out text in an evaluation
+    seed: int = 0
+
+    @field_validator("budget", "evaluate", "save", mode="before")
+    @classmethod
+    def _written(cls, value: Any) -> Any:
+        return str(value) if value.__class__ is int else value        # a whole number counts steps
+
+    def faults(self) -> list[tuple[str, str]]:
+        found = []
+        for name in ("budget", "evaluate", "save"):
+            value = getattr(self, name)
+            try:
+                if isinstance(value, str):
+                    Budget.parse(value)
+                elif not 0 < value <= 1:
+                    found.append((name, f"{name} as a share of the budget must lie between 0 and 1 (it says {value})."))
+            except Fault as fault:
+                found.append((name, fault.what))
+        for name in ("batch_size", "log", "keep", "valid_batches"):
+            if getattr(self, name) < 1:
+                found.append((name, f"{name} must be at least 1 (it says {getattr(self, name)})."))
+        return found
+
+
+class GradientTraining(TrainingSpec):
+    kind: Literal["gradient"] = "gradient"
+    chosen: ClassVar[Mapping[str, Table]] = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES}
+    optimizer: SerializeAsAny[OptimizerSpec]
+    schedule: SerializeAsAny[Schedule]
+    batch_size: int = 32              # rows per step, of all processes together
+    micro_batch: int | None = None    # rows per pass of the network; the rest is accumulated
+    clip: float = 1.0                 # largest length of the gradient; 0: no limit
+
+    def learner(self, model: Model, objective: Objective, tokenizer: Tokenizer) -> GradientLearner:
+        return GradientLearner(self, model, objective, tokenizer)
+
+
+class GradientLearner:
+    def __init__(self, spec: GradientTraining, model: Model, objective: Objective, tokenizer: Tokenizer):
+        self.spec, self.model, self.objective, self.tokenizer = spec, model, objective, tokenizer
+        self.optimizer = spec.optimizer.build(model)
+        self.states: list[State] = []
+        self.first_loss: float | None = None
+
+    def collate(self, rows: list[Row]) -> Batch:
+        return self.objective.collate(rows, self.tokenizer)
+
+    def step(self, batch: Batch, step: int, spent: float) -> Report:
+        torch.manual_seed(number_of("step", self.spec.seed, step))      # all chance in step n comes from (seed, n)
+        self.model.train()
+        guesses = batch.guesses
+        share = self.spec.micro_batch or batch.size
+        starts = range(0, batch.size, share)
+        states = self.states if batch.continues and len(self.states) == len(starts) else [None] * len(starts)
+        self.states, sums, total = [], dict.fromkeys(guesses, 0.0), 0.0
+        for start, state in zip(starts, states):
+            part = batch.rows(start, start + share)
+            loss = self.objective.loss(self.model, part, state)
+            self.states.append(None if batch.continues is None else loss.state)
+            # charges are sums; dividing by the guesses of the whole step makes parts of any size add up exactly
+            value = sum(charge.weight * charge.total / max(guesses[name], 1) for name, charge in loss.charges.items())
+            value = value + sum(cost * part.size / batch.size for cost in loss.costs.values())
+            value.backward()
+            total += float(value.detach())
+            for name, charge in loss.charges.items():
+                sums[name] += float(charge.total.detach())
+        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.clip or math.inf))
+        rate = self.spec.optimizer.learning_rate * self.spec.schedule.factor(step, spent)
+        self._check(total, norm, step, rate)
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        each = {f"nll.{name}": sums[name] / max(guesses[name], 1) for name in sums}
+        return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate})
+
+    def _check(self, loss: float, norm: float, step: int, rate: float) -> None:
+        if self.first_loss is None:
+            self.first_loss = loss
+        if math.isfinite(loss) and math.isfinite(norm) and loss < 20 * max(self.first_loss, 1.0):
+            return
+        sizes = {name: float(p.grad.norm()) for name, p in self.model.named_parameters() if p.grad is not None}
+        worst = max(sizes, key=lambda name: math.inf if not math.isfinite(sizes[name]) else sizes[name])
+        what = f"{loss:.3g}" if math.isfinite(loss) else "not a number"
+        if math.isfinite(loss) and not math.isfinite(norm):
+            what = f"{loss:.3g}, but its gradient is not a number"
+        raise RunFailed(f"step {step + 1:,}: the loss is {what}.",
+                        f"Largest gradient: {worst} ({sizes[worst]:.1e}). Usual causes: learning rate too high "
+                        f"({rate:.1e}), too short a warm-up ({self.spec.schedule.warmup}), float16.")
+
+    def finish(self, held_out: Iterable[Batch]) -> None:
+        self.states = []
+
+    @torch.no_grad()
+    def measure(self, batches: Iterable[Batch]) -> dict[str, float]:
+        self.model.eval()
+        totals: dict[str, float] = {}
+        counts: dict[str, int] = {}
+        state = None
+        for batch in batches:
+            loss = self.objective.loss(self.model, batch, state if batch.continues else None)
+            state = loss.state
+            for name, count in batch.guesses.items():
+                totals[name] = totals.get(name, 0.0) + float(loss.charges[name].total)
+                counts[name] = counts.get(name, 0) + count
+        return {f"nll.{name}": totals[name] / max(counts[name], 1) for name in totals}
+
+    def save(self) -> dict[str, Tensor]:
+        saved = {f"model/{name}": tensor for name, tensor in self.model.weights().items()}
+        names = {id(parameter): name for name, parameter in self.model.named_parameters()}
+        for parameter, memory in self.optimizer.state.items():
+            for key, value in memory.items():
+                saved[f"optimizer/{names[id(parameter)]}/{key}"] = torch.as_tensor(value)
+        leaves, _ = tree_flatten(self.states)
+        saved |= {f"state/{i}": leaf for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)}
+        if self.first_loss is not None:
+            saved["first_loss"] = torch.tensor(self.first_loss, dtype=torch.float64)
+        return {name: tensor.detach().contiguous().clone() for name, tensor in saved.items()}
+
+    def restore(self, saved: dict[str, Tensor]) -> None:
+        with torch.no_grad():
+            for name, tensor in self.model.weights().items():
+                tensor.copy_(saved[f"model/{name}"])
+        for name, parameter in self.model.named_parameters():
+            start = f"optimizer/{name}/"
+            found = {key.removeprefix(start): value.clone() for key, value in saved.items() if key.startswith(start)}
+            if found:
+                self.optimizer.state[parameter] = found
+        if "first_loss" in saved:
+            self.first_loss = float(saved["first_loss"])
+        leaves = [saved[f"state/{i}"] for i in range(sum(name.startswith("state/") for name in saved))]
+        if leaves:
+            self.states = self._as_states(leaves)
+
+    def _as_states(self, leaves: list[Tensor]) -> list[State]:
+        """Leaves back in the shape the network gives its state: found by running it once on one token."""
+        from foreword.networks.base import Inputs
+        with torch.no_grad():
+            shape = tree_flatten(self.model.network(Inputs(torch.zeros(1, 1, dtype=torch.long))).state)[1]
+        each = shape.num_leaves
+        return [tree_unflatten(leaves[i: i + each], shape) for i in range(0, len(leaves), each)]
+
+
+class CountTraining(TrainingSpec):
+    kind: Literal["counting"] = "counting"
+    budget: str = "1epochs"
+    log: int = 100
+    valid_batches: int = 4       # runs of held-out text on which weights are fitted
+
+    def learner(self, model: CountModel, objective: Objective, tokenizer: Tokenizer) -> CountLearner:
+        return CountLearner(model)
+
+
+class CountLearner:
+    def __init__(self, model: CountModel):
+        self.model = model
+
+    def collate(self, rows: list[Row]) -> list[Row]:
+        return rows
+
+    def step(self, batch: list[Row], step: int, spent: float) -> Report:
+        counted = sum(self.model.count(row.ids) for row in batch)
+        return Report(counted, {"counted": float(counted)})
+
+    def finish(self, held_out: Iterable[list[Row]]) -> None:
+        runs = [row.ids for rows in held_out for row in rows]
+        self.model.estimate(np.concatenate(runs) if runs else None)
+
+    def measure(self, batches: Iterable[list[Row]]) -> dict[str, float]:
+        return {}        # it has nothing to say before everything is counted
+
+    def save(self) -> dict[str, Tensor]:
+        return {name: torch.from_numpy(np.array(array)) for name, array in self.model.counted().items()}
+
+    def restore(self, saved: dict[str, Tensor]) -> None:
+        self.model.recount({name: tensor.numpy() for name, tensor in saved.items()})

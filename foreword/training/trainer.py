@@ -1,0 +1,86 @@
+"""The Trainer: step until the budget is spent; log, evaluate and save when they fall due. It knows no model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from foreword.basics.budget import Budget
+from foreword.batches.stream import Stream
+from foreword.training.learner import Learner, Report
+
+
+@dataclass
+class Progress:
+    """Where a run stands: all that a checkpoint needs besides what was learned."""
+
+    step: int = 0
+    tokens: int = 0
+    seconds: float = 0.0
+    best: dict[str, float] = field(default_factory=dict)                 # the best evaluation so far, and its step
+    pending: list[dict[str, float]] = field(default_factory=list)        # reports since the last record
+
+
+@dataclass
+class Duty:
+    """Something to do from time to time: after `period` (a share of the budget, or a budget of its own)."""
+
+    period: float | str
+    do: Callable[[], None]
+    done: int = 0
+
+    def turns(self, progress: Progress, spent: float, epochs: float) -> int:
+        """How many times it has fallen due since the beginning of the run."""
+        if self.period.__class__ is float:
+            return int(spent / self.period + 1e-9)
+        budget = Budget.parse(self.period)
+        return int(budget.spent(progress.step, progress.tokens, epochs, progress.seconds) + 1e-9)
+
+
+class Trainer:
+    def __init__(self, learner: Learner, stream: Stream, budget: Budget, progress: Progress | None = None,
+                 clock: Callable[[], float] = time.monotonic):
+        self.learner, self.stream, self.budget, self.clock = learner, stream, budget, clock
+        self.progress = progress or Progress()
+        self.duties: list[Duty] = []
+        self.watch: Callable[[Progress, float, Report], None] = lambda progress, spent, report: None
+        self.held_out: Callable[[], Iterable[Any]] = tuple
+        self.stopping = False
+
+    def spent(self) -> float:
+        """How much of the budget is used, 0 to 1."""
+        at = self.progress
+        return self.budget.spent(at.step, at.tokens, self.stream.epochs(at.step), at.seconds)
+
+    def run(self) -> bool:
+        """True when the budget was spent, False when asked to stop before."""
+        for duty in self.duties:
+            duty.done = self._turns(duty)       # a resumed run does not repeat what was done before
+        before, last = self.clock(), self.progress.seconds
+        while (spent := self.spent()) < 1.0 - 1e-9:
+            if self.stopping:
+                return False
+            report = self.learner.step(self.stream.batch(self.progress.step), self.progress.step, spent)
+            self.progress.step += 1
+            self.progress.tokens += report.tokens
+            self.progress.pending.append(report.values)
+            self.progress.seconds = last + self.clock() - before
+            self.watch(self.progress, self.spent(), report)
+            for duty in self.duties:
+                if (turns := self._turns(duty)) > duty.done:
+                    duty.done = turns
+                    duty.do()
+        self.learner.finish(self.held_out())
+        return True
+
+    def _turns(self, duty: Duty) -> int:
+        return duty.turns(self.progress, self.spent(), self.stream.epochs(self.progress.step))
+
+    def record(self) -> dict[str, Any]:
+        """The mean of what was reported since the last record."""
+        pending, self.progress.pending = self.progress.pending, []
+        names = {name: None for values in pending for name in values}
+        means = {name: sum(values.get(name, 0.0) for values in pending) / len(pending) for name in names}
+        return {"step": self.progress.step, "tokens": self.progress.tokens, **means}
