@@ -108,16 +108,17 @@ def _write_level(
 ) -> None:
     for begin in range(0, len(probability), CHUNK):
         index = np.arange(begin, min(begin + CHUNK, len(probability)))
-        written: np.ndarray | None = None
+        rows = slice(begin, begin + CHUNK)
+        text = np.full(len(index), "", object)
         for length in range(level, 1, -1):           # from the last token back to the first
             index, token = np.divmod(trie.keys[length - 2][index], trie.base)
-            written = last[token] if written is None else last[token] + " " + written
-        text = first[index] + " " + written
-        rows = slice(begin, begin + CHUNK)
+            text = " " + last[token] + text
+        text = first[index] + text
         if back_off is None:
             file.writelines(f"{p:.9g}\t{words}\n" for p, words in zip(probability[rows], text))
         else:
-            file.writelines(f"{p:.9g}\t{words}\t{b:.9g}\n" for p, words, b in zip(probability[rows], text, back_off[rows]))
+            every = zip(probability[rows], text, back_off[rows])
+            file.writelines(f"{p:.9g}\t{words}\t{weight:.9g}\n" for p, words, weight in every)
 
 
 def _log10(table: np.ndarray) -> np.ndarray:
@@ -183,7 +184,7 @@ def read_arpa(path: Path) -> ArpaModel:
 
 
 def _read(lines: _Lines) -> ArpaModel:
-    from foreword.tokens.tokenizer import Vocabulary
+    from foreword.tokens.tokenizer import Vocabulary  # here: writing a file needs no tokenizer library
 
     promised = _promises(lines)
     _expect(lines, 1)
@@ -191,7 +192,8 @@ def _read(lines: _Lines) -> ArpaModel:
     rows = list(_rows(lines, 1, promised[0]))
     for at, (_, (word,), _) in enumerate(rows):
         if word in ids:
-            raise lines.fault(f"{word.decode(errors='replace')} is listed twice.", number=lines.number - len(rows) + at + 1)
+            number = lines.number - len(rows) + at + 1
+            raise lines.fault(f"{word.decode(errors='replace')} is listed twice.", number=number)
         ids[word] = len(ids) - (b"<s>" in ids) if word != b"<s>" else -1
     size = len(ids) - (b"<s>" in ids)
     end = ids.get(b"</s>", -1)

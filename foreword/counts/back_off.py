@@ -6,6 +6,7 @@ mixtures of orders and ARPA files all end in this form, so they are read by the 
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -23,13 +24,13 @@ class Tabled(CountModel):
 
     trie: Trie
 
+    @abstractmethod
     def spread(self, state: np.ndarray) -> np.ndarray:
         """Probabilities of every next token: [batch, size]."""
-        raise NotImplementedError
 
+    @abstractmethod
     def each(self, tokens: np.ndarray, opens: np.ndarray) -> np.ndarray:
         """Probability of every token given what is before it, since the last position in `opens`."""
-        raise NotImplementedError
 
     def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         state = self.trie.state([self.checked(prompt) for prompt in prompts])
@@ -76,7 +77,8 @@ class BackOff(Tabled):
         base = self.vocabulary.size + 1
         own, rest = shares(1, single, np.zeros(base, np.int64), 1)
         events = np.append(self.events, False)
-        self.probability, self.back_off, keys = [np.where(events, own + rest * uniform, 0.0)], [], []
+        self.probability, self.back_off = [np.where(events, own + rest * uniform, 0.0)], []
+        keys: list[np.ndarray] = []
         while levels:
             counted = levels.pop(0)
             histories = counted.keys // base
@@ -94,7 +96,9 @@ class BackOff(Tabled):
             if not len(rows):
                 continue
             histories = state[rows, length - 1]
-            spread[rows] *= self.back_off[length - 1][histories, None]
+            left = np.ones(len(state))
+            left[rows] = self.back_off[length - 1][histories]
+            spread *= left[:, None]
             which, tokens, index = self.trie.continuations(length + 1, histories)
             spread[rows[which], tokens] = self.probability[length][index]
         return spread

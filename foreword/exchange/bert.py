@@ -47,8 +47,9 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
     }
 
 
-def settings(config: dict[str, Any]) -> dict[str, Any]:
+def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
     act = ActivationsBack.get(config.get("hidden_act", "gelu"), "gelu_erf")
+    parts = [{"kind": "masked"}] + ([{"kind": "next_sentence"}] if "next_sentence" in heads else [])
     width, epsilon, drop = config.get("hidden_size", 768), config.get("layer_norm_eps", 1e-12), config.get("hidden_dropout_prob", 0.1)
     return {
         "network": {
@@ -58,6 +59,7 @@ def settings(config: dict[str, Any]) -> dict[str, Any]:
             "dropout": {"embeddings": drop, "attention": config.get("attention_probs_dropout_prob", 0.1), "residual": drop},
         },
         "head": {"activation": act, "norm_epsilon": epsilon},
+        "objective": {"parts": parts},
     }
 
 
@@ -85,7 +87,8 @@ FAMILY = Family(
     model_type="bert", base="bert", prefix="bert.",
     fits=lambda recipe: kind(recipe.network) == "bidirectional_transformer" and recipe.network.norm == "after",  # type: ignore[attr-defined]
     architecture=architecture, names=names, config=config, settings=settings, unsupported=unsupported, heads=heads,
-    constants=("embeddings.position_ids", "embeddings.token_type_ids"),
+    constants=("embeddings.position_ids", "embeddings.token_type_ids"), generates=False,
+    unread=("pooler.dense.weight", "pooler.dense.bias"),
     copies=(("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"),
             ("cls.predictions.decoder.bias", "cls.predictions.bias")),
 )

@@ -32,8 +32,10 @@ class Family:
     architecture: Callable[[Model], str]
     names: Callable[[Recipe, set[str]], list[Name]]                  # for the heads that are there
     config: Callable[[Recipe, Tokenizer | None], dict[str, Any]]     # recipe -> config.json
-    settings: Callable[[dict[str, Any]], dict[str, Any]]             # config.json -> sections of the recipe
+    settings: Callable[[dict[str, Any], set[str]], dict[str, Any]]   # config.json and the heads -> sections of the recipe
     unsupported: Callable[[dict[str, Any]], list[str]]               # what config.json asks that we do not have
     constants: tuple[str, ...] = ()                                  # tensors that hold no learned value
     copies: tuple[tuple[str, str], ...] = ()                         # their second names for a tied tensor
+    unread: tuple[str, ...] = ()                                     # tensors to leave aside when their head is not there
+    generates: bool = True
     heads: Callable[[set[str]], set[str]] = lambda there: {"tokens"}   # which heads the given tensors make up

@@ -34,7 +34,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
     }
 
 
-def settings(config: dict[str, Any]) -> dict[str, Any]:
+def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
     back = {theirs: ours for ours, theirs in _ACTIVATIONS.items()}
     return {
         "network": {

@@ -51,7 +51,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
     }
 
 
-def settings(config: dict[str, Any]) -> dict[str, Any]:
+def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
     network = {
         "layers": config.get("n_layer", 12), "width": config.get("n_embd", 768), "heads": config.get("n_head", 12),
         "context": config.get("n_positions", config.get("n_ctx", 1024)),

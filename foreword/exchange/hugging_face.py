@@ -30,7 +30,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Opened:
+class Loaded:
     """What a model folder holds."""
 
     recipe: Recipe
@@ -59,7 +59,7 @@ def write(folder: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer | None,
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     if tokenizer is not None:
         tokenizer.save(folder)
-        if tokenizer.has("[end]") and family is not None and family.model_type != "bert":
+        if tokenizer.has("[end]") and family is not None and family.generates:
             end = tokenizer.special("[end]")
             write_json(folder / "generation_config.json", {"bos_token_id": end, "eos_token_id": end, "pad_token_id": end})
     write_text(folder / "README.md", card or f"# {recipe.name}\n")
@@ -87,7 +87,7 @@ def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
     return found
 
 
-def read(folder: Path) -> Opened:
+def read(folder: Path) -> Loaded:
     """Open a model folder: ours, or any of a known Hugging Face type."""
     folder = Path(folder)
     if not (folder / "config.json").is_file():
@@ -111,7 +111,7 @@ def _tokenizer(folder: Path) -> Tokenizer | None:
     return Tokenizer.load(folder) if any((folder / name).is_file() for name in known) else None
 
 
-def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], tokenizer: Tokenizer | None) -> Opened:
+def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], tokenizer: Tokenizer | None) -> Loaded:
     own = config.get("foreword", {})
     if own.get("format") != FORMAT:
         raise Fault(f"{folder} is written in format {own.get('format')}; this version of Foreword reads format {FORMAT}.")
@@ -121,28 +121,26 @@ def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], 
     model = model_for(recipe, tokenizer.vocabulary())
     if isinstance(model, CountModel):
         model.restore({name: tensor.numpy() for name, tensor in tensors.items()})
-        return Opened(recipe, model, tokenizer)
+        return Loaded(recipe, model, tokenizer)
     place(model, [Name(name, (name,)) for name in model.weights()], tensors, str(folder))
-    return Opened(recipe, model.eval(), tokenizer)
+    return Loaded(recipe, model.eval(), tokenizer)
 
 
 def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: dict[str, Tensor],
-                 tokenizer: Tokenizer | None) -> Opened:
+                 tokenizer: Tokenizer | None) -> Loaded:
     if asked := family.unsupported(config):
         raise Fault(f"{folder / 'config.json'} asks for {', '.join(asked)}, which Foreword does not have.")
     tensors = {_plain(name, family): tensor for name, tensor in tensors.items()
                if not any(name.endswith(constant) for constant in family.constants)}
-    table = next((tensors[n] for n in ("wte.weight", "tokens_embed.weight", "embeddings.word_embeddings.weight") if n in tensors), None)
-    vocabulary = int(table.size(0)) if table is not None else int(config.get("vocab_size", 0))
     heads = family.heads(set(tensors))
     merged = loader.written(family.base)
-    merged.lay_over(family.settings(config), {(): str(folder / "config.json")})
-    if heads == {"tokens"} and family.base == "bert":
-        merged.values["objective"] = {"kind": "masked"}
+    merged.lay_over(family.settings(config, heads), {(): str(folder / "config.json")})
     merged.values["name"] = folder.name if folder.name != "model" else family.base
     recipe = loader.from_values(merged.values, str(folder / "config.json"))
-    end = tokenizer.vocabulary().end if tokenizer else -1
-    model = model_for(recipe, Vocabulary(vocabulary, end, ()))
+    names = family.names(recipe, heads)
+    table = next(name.theirs[0] for name in names if name.ours == "network.embeddings.tokens.weight")
+    size = tensors[table].size(0) if table in tensors else int(config.get("vocab_size", 1))
+    model = model_for(recipe, Vocabulary(int(size), tokenizer.vocabulary().end if tokenizer else -1, ()))
     for name in set(model.heads) - heads:
         del model.heads[name]          # a trunk without this head (BertModel): what is not there is not invented
     for copy, original in family.copies:
@@ -151,11 +149,12 @@ def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: 
                 raise Fault(f"{folder}: {copy} should be the same as {original} and is not.",
                             "Set tie_word_embeddings to false in config.json if that is meant.")
             del tensors[copy]
-    if "pooler.dense.weight" in tensors and "next_sentence" not in heads:
-        for part in ("weight", "bias"):
-            tensors.pop(f"pooler.dense.{part}", None)      # reads only through the next-sentence head
-    place(model, family.names(recipe, heads), tensors, str(folder))
-    return Opened(recipe, model.eval(), tokenizer)
+    wanted = {theirs for name in names for theirs in name.theirs}
+    for name in family.unread:
+        if name not in wanted:
+            tensors.pop(name, None)
+    place(model, names, tensors, str(folder))
+    return Loaded(recipe, model.eval(), tokenizer)
 
 
 def _tied(recipe: Recipe, copy: str) -> bool:

@@ -1,0 +1,1 @@
+"""Generate: continue a text, token by token, with any language model."""

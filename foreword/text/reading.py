@@ -16,6 +16,7 @@ from typing import BinaryIO
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.text import rows
 from foreword.text.document import Document
+from foreword.text.encoding import decoded
 
 PLAIN = (".txt", ".md")
 ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", ".parquet")
@@ -27,7 +28,7 @@ WAYS = ("auto", "file", "line", "paragraph")
 WHOLE = 64 * 2**10        # "auto": a plain file up to this size is one document
 PIECE = 16 * 2**10        # a larger one is cut at blank lines into pieces of about this size
 WINDOW = 2**20            # how far to look for a blank line before a newline, or the end of a character, must do
-_BLANK = re.compile(rb"\n[ \t\r]*\n[\r\n]*")
+_BLANK = re.compile(rb"\n(?:[ \t\r]*\n)+")
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,8 @@ def documents(paths: Sequence[Path], documents: str = "auto", column: str = "tex
             empty = False
             yield document
     if empty:
-        raise Fault(f"there is no text in {', '.join(map(str, paths))}.", "Every document in it is empty or white space.")
+        raise Fault(f"there is no text in {', '.join(map(str, paths))}.",
+                    "Every document in it is empty or white space.")
 
 
 def files(paths: Sequence[Path]) -> list[tuple[Path, int]]:
@@ -159,8 +161,8 @@ def files(paths: Sequence[Path]) -> list[tuple[Path, int]]:
                                     f"Files with these endings are read: {', '.join(ENDINGS)}."))
             found.update((file, file.stat().st_size) for file in inside)
         elif not path.exists():
-            near = did_you_mean(path.name, [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else [])
-            faults.append(Fault(f"{path} is not there.{near}"))
+            beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
+            faults.append(Fault(f"{path} is not there.{did_you_mean(path.name, beside)}"))
         elif _ending(path) not in ENDINGS and path.name.lower().endswith(NOT_TEXT):
             faults.append(Fault(f"{path} is not a kind of file that is read.",
                                 f"Files with these endings are: {', '.join(ENDINGS)}."))
@@ -184,20 +186,6 @@ def fingerprint(paths: Sequence[Path]) -> str:
             name = path.relative_to(root).as_posix() if path != root else path.name
             digest.update(f"{name}\0{size}\0{path.stat().st_mtime_ns}\n".encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
-
-
-def decoded(content: bytes, path: Path, position: int) -> str:
-    """UTF-8 to text; `position` is where in the file the bytes begin."""
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        place = position + error.start
-        utf16 = position == 0 and content[:2] in (b"\xff\xfe", b"\xfe\xff")
-        other = "utf-16" if utf16 else "latin1"
-        raise Fault(f"byte {place:,} (0x{content[error.start]:02X}) is not valid UTF-8.",
-                    f"Convert the file first, naming the encoding it has:  iconv -f {other} -t utf-8 {path.name} > new.txt",
-                    where=str(path)) from error
-    return text.removeprefix("\ufeff") if position == 0 else text       # a byte-order mark is no text
 
 
 def _ending(path: Path) -> str:
@@ -253,7 +241,7 @@ def _after_blank_line(file: BinaryIO, place: int, size: int) -> int:
         return min(max(place, 0), size)
     file.seek(place)
     buffer = file.read(WINDOW + 4)
-    return place + _cut(buffer, 0)
+    return place + _cut(buffer, 0, to_the_end=place + len(buffer) >= size)
 
 
 def _after_newline(file: BinaryIO, place: int, size: int) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import importlib
 import io
 import json
 import re
@@ -15,6 +16,7 @@ from typing import Any, BinaryIO
 
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.text.document import Document
+from foreword.text.encoding import decoded
 
 CUSTOMARY = ("text", "content")       # the default column, and the one taken when it is missing
 _HALF = re.compile("[\ud800-\udfff]")
@@ -22,7 +24,7 @@ Lines = Callable[[Path], Iterator[tuple[int, str]]]
 
 
 def documents(path: Path, ending: str, column: str, lines: Lines, first: Callable[[Path], int]) -> Iterator[Document]:
-    """The documents of one file; `lines` reads a plain file, or the range of it whose first line has the number `first`."""
+    """The documents of one file; `lines` reads a plain file or a range of it, whose first line has number `first`."""
     if ending == ".parquet":
         texts = _parquet(path, column)
     elif ending == ".csv":
@@ -36,8 +38,8 @@ def documents(path: Path, ending: str, column: str, lines: Lines, first: Callabl
             if not text or text.isspace():
                 continue
             if not text.isascii() and (half := _HALF.search(text)):
-                raise RowFault(number, f"character {half.start()} of the text is half of a surrogate pair, which is not "
-                                       "valid Unicode.", "Remove the row or the character.")
+                raise RowFault(number, f"character {half.start()} of the text is half of a surrogate pair, "
+                                       "which is not valid Unicode.", "Remove the row or the character.")
             yield Document(text, str(path))
     except RowFault as fault:
         number = fault.number + (first(path) - 1 if ending == ".jsonl" else 0)
@@ -70,8 +72,6 @@ def _json_lines(column: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple
 
 
 def _decompressed(path: Path, ending: str) -> Iterator[tuple[int, str]]:
-    from foreword.text.reading import decoded       # the two read each other's files
-
     broken: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
     with open(path, "rb") as file:
         if ending.endswith(".gz"):
@@ -81,7 +81,7 @@ def _decompressed(path: Path, ending: str) -> Iterator[tuple[int, str]]:
             broken = (*broken, zstandard.ZstdError)
             # Reddit's dumps are written with a window of 2 GB, which the library refuses by default
             reader = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(file, read_across_frames=True)
-            stream = io.BufferedReader(reader, 2**20)       # type: ignore[assignment]
+            stream = io.BufferedReader(reader, 2**20)
         position = 0
         try:
             for number, line in enumerate(stream, 1):
@@ -93,8 +93,6 @@ def _decompressed(path: Path, ending: str) -> Iterator[tuple[int, str]]:
 
 
 def _csv(path: Path, column: str) -> Iterator[tuple[int, str]]:
-    from foreword.text.reading import decoded
-
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))       # the default refuses fields over 128 KiB
 
     def lines() -> Iterator[str]:
@@ -146,15 +144,15 @@ def _as_text(value: Any, column: str, number: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise RowFault(number, f"{column!r} holds a {type(value).__name__}, not text.", "Choose another:  --column NAME")
+        raise RowFault(number, f"{column!r} holds a {type(value).__name__}, not text.",
+                       "Choose another:  --column NAME")
     return value
 
 
 def _extra(module: str, path: Path) -> Any:
-    import importlib
-
     try:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise Fault(f"{path} needs the package {package} to be read.", "Install it:  pip install 'foreword[data]'") from error
+        raise Fault(f"{path} needs the package {package} to be read.",
+                    "Install it:  pip install 'foreword[data]'") from error

@@ -71,8 +71,8 @@ class Unicode(TokenizerSpec):
         seen: Counter[str] = Counter()
         for text in texts:
             seen.update(text)
-        ordered = sorted((character for character, times in seen.items() if character > "\x7f" and times >= self.minimum),
-                         key=lambda character: (-seen[character], character))
+        others = [character for character, times in seen.items() if character > "\x7f" and times >= self.minimum]
+        ordered = sorted(others, key=lambda character: (-seen[character], character))
         pieces = [*map(chr, range(128)), *(f"<0x{byte:02X}>" for byte in range(128, 256))]
         pieces += ordered[:self.vocabulary and self.vocabulary - 257]
         backend = backends.characters({piece: id for id, piece in enumerate([*pieces, END])})
@@ -132,7 +132,8 @@ class ByteBPE(TokenizerSpec):
                                       initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
         model = _trained(backends.byte_level({}, []), trainer, texts)
         pieces = model["vocab"]
-        backend = backends.byte_level({**pieces, END: len(pieces)}, _merges(model))       # the end comes last, as GPT-2's
+        # the end comes last, as in GPT-2
+        backend = backends.byte_level({**pieces, END: len(pieces)}, _merges(model))
         backends.add_specials(backend, [END])
         return self._tokenizer(backend, OPEN_ENDED)
 
@@ -227,8 +228,8 @@ def _merges(model: dict[str, Any]) -> backends.Merges:
 def _alphabet(train: Callable[[int, list[str]], dict[str, Any]], specials: list[str]) -> list[str]:
     """The specials and the single characters with their marks, in order.
 
-    The library numbers marked characters (`a</w>`, `##a`) in the order of a hash table seeded at random, and the numbers
-    decide which of two equally frequent pairs is merged first. Given in advance, they make training repeatable.
+    The library numbers marked characters (`a</w>`, `##a`) in the order of a hash table seeded at random, and the
+    numbers decide which of two equally frequent pairs is merged first. Given in advance, training is repeatable.
     """
     found = train(0, specials)["vocab"]
     return [*specials, *sorted(set(found) - set(specials))]

@@ -60,8 +60,9 @@ class TokenStore:
     def tokenizer(self) -> Tokenizer:
         found = Tokenizer.load(self.folder)
         if found.fingerprint != self.fingerprint:
-            raise Fault(f"the tokenizer in {self.folder} is {found.name} ({found.fingerprint[:8]}), but its ids were made "
-                        f"with {self.content['tokenizer']['name']} ({self.fingerprint[:8]}).", "Make the store again.")
+            raise Fault(f"the tokenizer in {self.folder} is {found.name} ({found.fingerprint[:8]}), but its ids were "
+                        f"made with {self.content['tokenizer']['name']} ({self.fingerprint[:8]}).",
+                        "Make the store again.")
         return found
 
     @cached_property

@@ -58,7 +58,7 @@ class Tokenizer:
             ids: list[int] = []
             for part in re.split(f"({named})", text):
                 if part in self.specials.values():
-                    ids.append(self.backend.token_to_id(part))
+                    ids.append(self._vocabulary[part])
                 elif part:
                     ids.extend(self.encode(part))
             return ids
@@ -82,16 +82,19 @@ class Tokenizer:
 
     def pieces(self, ids: Sequence[int] | np.ndarray) -> list[str]:
         """The token string behind each id."""
-        found = [self.backend.id_to_token(int(id)) for id in ids]
-        if None in found:
-            raise Fault(f"there is no token {ids[found.index(None)]}: the tokenizer {self.name} has {len(self)}.")
+        found = []
+        for id in ids:
+            piece = self.backend.id_to_token(int(id))
+            if piece is None:
+                raise Fault(f"there is no token {id}: the tokenizer {self.name} has {len(self)}.")
+            found.append(piece)
         return found
 
     def special(self, name: str) -> int:
         if name not in self.specials:
             raise Fault(f"the tokenizer {self.name} has no {name}.{did_you_mean(name, self.specials)}",
                         f"Those it has: {', '.join(self.specials) or 'none'}.")
-        return self.backend.token_to_id(self.specials[name])
+        return self._vocabulary[self.specials[name]]
 
     def has(self, name: str) -> bool:
         return name in self.specials
@@ -149,9 +152,10 @@ class Tokenizer:
     def _config(self) -> dict[str, Any]:
         config: dict[str, Any] = {"tokenizer_class": CLASSES.get(self.kind, "PreTrainedTokenizerFast")}
         for name, field in FIELDS.items():
-            # BERT's [SEP] is its separator; to transformers it has no end
-            if name in self.specials and not (name == "[end]" and self.specials[name] == self.specials.get("[separator]")):
+            if name in self.specials:
                 config[field] = self.specials[name]
+        if self.specials.get("[end]") == self.specials.get("[separator]"):
+            config.pop("eos_token", None)       # BERT's [SEP] is its separator; to transformers it has no end
         if self.kind == "byte_bpe" and "unk_token" not in config and self.has("[end]"):
             config["unk_token"] = self.specials["[end]"]        # GPT-2's own default; it can never be met
         if self.kind == "wordpiece":
@@ -215,7 +219,8 @@ def _utf8(text: str) -> bytes:
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
-        raise Fault(f"character {error.start} of the text is half of a surrogate pair (U+{ord(text[error.start]):04X}), "
+        code = f"U+{ord(text[error.start]):04X}"
+        raise Fault(f"character {error.start} of the text ({code}) is half of a surrogate pair, "
                     "which is not valid Unicode.", "Remove it, or repair the file it comes from.") from error
 
 

@@ -40,9 +40,10 @@ def histories(train: np.ndarray, vocabulary: Vocabulary) -> list[np.ndarray]:
     for length in (1, 2, 3, 4, 7):
         for _ in range(40):
             at = int(rng.integers(len(train) - length))
-            out += [train[at:at + length], rng.integers(0, 12, length), np.append(vocabulary.end, train[at:at + length])]
+            part = train[at:at + length]
+            out += [part, rng.integers(0, 12, length), np.append(vocabulary.end, part)]
             if length > 1:
-                out.append(np.where(np.arange(length) == length // 2, 11, train[at:at + length]))
+                out.append(np.where(np.arange(length) == length // 2, 11, part))
     return out
 
 
@@ -181,8 +182,15 @@ def test_more_can_be_counted_after_an_estimate(vocabulary, train):
     np.testing.assert_array_equal(whole.score([train], [1])[0], twice.score([train], [1])[0])
 
 
+def test_recounting_replaces_what_was_counted(vocabulary, train):
+    model = NGram(order=2).build(vocabulary)
+    model.count(train)
+    model.recount({"ids": train[:20]})
+    np.testing.assert_array_equal(model.counted()["ids"], train[:20])
+
+
 def test_the_callers_buffer_may_be_used_again(vocabulary, train):
-    model, buffer = NGram(order=2).build(vocabulary), train.astype(np.uint16)
+    model, buffer = NGram(order=2).build(vocabulary), train.astype(np.int64)
     model.count(buffer)
     buffer[:] = 0
     np.testing.assert_array_equal(model.counted()["ids"], train)

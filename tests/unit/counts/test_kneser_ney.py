@@ -119,8 +119,7 @@ def test_a_text_without_singletons_falls_back_and_says_so_once(capsys):
     assert log_probs[1].argmax() == 2
 
 
-def test_a_text_that_is_usual_says_nothing(capsys, vocabulary, train):
-    model = KneserNey(order=2).build(vocabulary)
+def test_a_text_that_is_usual_says_nothing(capsys):
     rng = chance(4)
     vocabulary = Vocabulary(size=500, end=499, silent=())
     model = KneserNey(order=2).build(vocabulary)

@@ -41,7 +41,23 @@ def test_add_k_is_the_formula():
 def test_a_history_never_seen_predicts_all_alike_however_well_known_its_end_is():
     trigram = small(NGram(order=3, add=0.1))
     np.testing.assert_allclose(np.exp(trigram.begin([np.array([2, 1])])[0]), 0.25)
-    assert trigram.begin([np.array([1])])[0][0].argmax() == 0          # only one token known: the pair counts
+    assert np.exp(trigram.begin([np.array([1])])[0][0, 0]) > 0.8        # only one token known: pairs are all there is
+
+
+def test_the_start_of_a_document_is_a_history_as_good_as_a_long_one():
+    """'<s> a b' is all that is before the third token, however long the order."""
+    for order in (3, 4, 5, 8):
+        model = small(NGram(order=order, add=0.5))
+        expected = np.log([2.5 / 4, 2.5 / 4, 2.5 / 4, 2.5 / 4, 2.5 / 4])
+        np.testing.assert_allclose(model.score([np.append(END, ABAC)], [1])[0], expected, atol=1e-15)
+
+
+def test_a_document_that_is_not_finished_does_not_become_the_history_of_the_first():
+    model = NGram(order=2, add=0.0).build(Vocabulary(size=4, end=END, silent=()))
+    model.count(np.array([0, 1, END, 0, 2]))
+    model.estimate(None)
+    np.testing.assert_allclose(np.exp(model.begin([np.array([], int)])[0][0]), [1, 0, 0, 0])
+    np.testing.assert_allclose(np.exp(model.begin([np.array([2])])[0][0]), 0.25)      # nothing ever followed it
 
 
 def test_adding_ever_more_tends_to_uniform():

@@ -1,0 +1,154 @@
+"""Bits per byte over whole documents: a sliding window that scores every token exactly once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+
+from foreword.basics.messages import Fault
+from foreword.evaluate.score import Score, total
+from foreword.networks.base import Inputs, Model
+from foreword.networks.language_model import LanguageModel
+from foreword.tokens.store import TokenStore
+from foreword.tokens.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class Text:
+    """A document as a model is asked about it: its ids, and the size of what they stand for."""
+
+    ids: np.ndarray
+    bytes: int
+    characters: int
+    words: int
+
+
+def text_of(text: str, tokenizer: Tokenizer) -> Text:
+    ids = np.asarray(tokenizer.encode(text), np.int64)
+    return Text(ids, len(text.encode("utf-8")), len(text), len(text.split()))
+
+
+def texts_of(store: TokenStore, limit: int | None = None) -> Iterator[Text]:
+    """The documents of a store; at most `limit` bytes of them."""
+    spent = 0
+    for i in range(store.documents):
+        if limit is not None and spent >= limit:
+            return
+        size = int(store.bytes[i])
+        spent += size
+        yield Text(store.document(i), size, int(store.characters[i]), int(store.words[i]))
+
+
+@dataclass(frozen=True)
+class Window:
+    start: int        # first token the model sees
+    stop: int         # one past the last it is asked about
+    scored: int       # the first token it is asked about here; those before were scored by earlier windows
+
+
+def windows(length: int, context: int | None, stride: int | None = None) -> list[Window]:
+    """Windows over a sequence whose first token is given, not guessed. A model reads at most `context` tokens at once."""
+    if length < 2:
+        return []
+    if context is None or length <= context + 1:
+        return [Window(0, length, 1)]
+    stride = stride or max(1, context // 2)
+    if not 0 < stride <= context:
+        raise Fault(f"a stride of {stride} does not fit a context of {context}.", f"Give 1 to {context}.")
+    found = [Window(0, context + 1, 1)]
+    while found[-1].stop < length:
+        done = found[-1].stop
+        stop = min(done + stride, length)
+        found.append(Window(stop - context - 1, stop, done))
+    return found
+
+
+def policy(context: int | None, stride: int | None, begins: bool) -> str:
+    """What each token was allowed to see, in words."""
+    seen = "everything before it in the document"
+    if context is not None:
+        step = stride or max(1, context // 2)
+        seen = f"at least the {context - step} tokens before it (window {context}, stride {step})"
+    first = "the first token is guessed from the document's start" if begins else "the first token is given, not guessed"
+    return f"each document on its own; a token sees {seen}; {first}; document ends are not charged"
+
+
+def log_probs(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[Text],
+              stride: int | None = None) -> list[np.ndarray]:
+    """The log-probability of each token of each text (without the first, where nothing marks a document's start)."""
+    begins = tokenizer.has("[end]")
+    sequences, starts, owners = [], [], []
+    for owner, text in enumerate(texts):
+        sequence = np.concatenate([[tokenizer.special("[end]")], text.ids]) if begins else text.ids
+        for window in windows(len(sequence), model.context, stride):
+            sequences.append(sequence[window.start: window.stop])
+            starts.append(window.scored - window.start)
+            owners.append(owner)
+    found: list[list[np.ndarray]] = [[] for _ in texts]
+    for owner, scores in zip(owners, model.score(sequences, starts)):
+        found[owner].append(np.asarray(scores, np.float64))
+    return [np.concatenate(parts) if parts else np.zeros(0) for parts in found]
+
+
+def score_texts(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[Text], stride: int | None = None,
+                tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64) -> Score:
+    """What these documents cost, together."""
+    scores, waiting = [], []
+    for text in texts:
+        waiting.append(text)
+        if len(waiting) == at_once:
+            scores += _scores(model, tokenizer, waiting, stride)
+            waiting = []
+            tell(sum(score.bytes for score in scores))
+    scores += _scores(model, tokenizer, waiting, stride)
+    if not scores:
+        raise Fault("there is no text to evaluate on.")
+    return total(scores)
+
+
+def _scores(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[Text], stride: int | None) -> list[Score]:
+    begins = tokenizer.has("[end]")
+    unknown = tokenizer.special("[unknown]") if tokenizer.has("[unknown]") else -1
+    sizes = tokenizer.token_bytes()
+    found = []
+    for text, logs in zip(texts, log_probs(model, tokenizer, texts, stride)):
+        # a first token that was given, not guessed, is not paid for: its bytes do not count either
+        given = int(sizes[text.ids[0]]) if not begins and sizes is not None and len(text.ids) else 0
+        found.append(Score(-float(logs.sum()), len(logs), text.bytes - given, text.characters, text.words,
+                           unknown=int((text.ids == unknown).sum()), lossless=tokenizer.lossless,
+                           policy=policy(model.context, stride, begins)))
+    return found
+
+
+@torch.inference_mode()
+def pseudo_score(model: Model, tokenizer: Tokenizer, texts: Iterable[Text], most: int = 2000) -> Score:
+    """Each token hidden in turn and guessed from both sides (Salazar et al. 2020). Not a probability of the text."""
+    context = (model.network.context or 512) - 2
+    mask, begin, close = (tokenizer.special(name) for name in ("[mask]", "[cls]", "[separator]"))
+    device = next(model.parameters()).device
+    scores, left = [], most
+    for text in texts:
+        nats = 0.0
+        for at in range(0, len(text.ids), context):
+            piece = np.concatenate([[begin], text.ids[at: at + context], [close]])
+            places = np.arange(1, len(piece) - 1)
+            for some in np.array_split(places, max(1, len(places) * len(piece) // 8192)):
+                rows = torch.from_numpy(np.tile(piece, (len(some), 1))).to(device)
+                index = torch.arange(len(some)), torch.from_numpy(some)
+                targets = rows[index].clone()
+                rows[index] = mask
+                hidden = model.network(Inputs(rows)).last[index]
+                nats += float(model.heads["tokens"].nll(hidden, targets).sum())
+        scores.append(Score(nats, len(text.ids), text.bytes, text.characters, text.words, lossless=tokenizer.lossless,
+                            kind="pseudo-likelihood"))
+        left -= len(text.ids)
+        if left <= 0:
+            break
+    if not scores:
+        raise Fault("there is no text to evaluate on.")
+    words = (f"each token hidden in turn and guessed from both sides, pieces of {context} tokens; "
+             "not a probability of the text, never to be set beside one")
+    return replace(total(scores), policy=words)

@@ -1,0 +1,83 @@
+"""Score: what a text cost a model, in every unit, and whether two scores may be compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from foreword.basics.messages import Fault
+
+
+@dataclass(frozen=True)
+class Score:
+    """A sum of nats and the sizes of the text it was paid for."""
+
+    nats: float
+    tokens: int
+    bytes: int
+    characters: int
+    words: int
+    documents: int = 1
+    unknown: int = 0                  # tokens that stand for anything not in the vocabulary
+    lossless: bool = True             # the tokens hold the whole text
+    kind: str = "likelihood"          # or "pseudo-likelihood": each token guessed from both sides
+    policy: str = ""                  # what each token was allowed to see
+    each: tuple[tuple[str, float], ...] = field(default=(), repr=False)      # (token, log-probability)
+
+    @property
+    def bits_per_byte(self) -> float | None:
+        """None for a lossy tokenizer: what it leaves out was never paid for, so bytes of the text are not its measure."""
+        return self.nats / math.log(2) / max(self.bytes, 1) if self.lossless else None
+
+    @property
+    def bits_per_character(self) -> float | None:
+        return self.nats / math.log(2) / max(self.characters, 1) if self.lossless else None
+
+    @property
+    def bits_per_token(self) -> float:
+        return self.nats / math.log(2) / max(self.tokens, 1)
+
+    @property
+    def perplexity(self) -> float:
+        """Per token of this tokenizer; not comparable with another's."""
+        return _exp(self.nats / max(self.tokens, 1))
+
+    @property
+    def word_perplexity(self) -> float | None:
+        return _exp(self.nats / max(self.words, 1)) if self.lossless else None
+
+    def values(self) -> dict[str, Any]:
+        return {"bits_per_byte": self.bits_per_byte, "bits_per_character": self.bits_per_character,
+                "bits_per_token": self.bits_per_token, "perplexity": self.perplexity,
+                "word_perplexity": self.word_perplexity, "nats": self.nats, "tokens": self.tokens, "bytes": self.bytes,
+                "characters": self.characters, "words": self.words, "documents": self.documents,
+                "unknown": self.unknown, "lossless": self.lossless, "kind": self.kind, "policy": self.policy}
+
+
+def _exp(x: float) -> float:
+    return math.exp(x) if x < 700 else math.inf
+
+
+def check_comparable(scores: dict[str, Score]) -> None:
+    """Refuse to put side by side what does not measure the same thing."""
+    faults = []
+    for what, groups in (
+        ("the whole text, or a text with parts lost", {name: score.lossless for name, score in scores.items()}),
+        ("likelihood, or pseudo-likelihood", {name: score.kind for name, score in scores.items()}),
+        ("bytes of text", {name: score.bytes for name, score in scores.items()}),
+    ):
+        if len(set(groups.values())) > 1:
+            faults.append(f"{what}: " + ", ".join(f"{name} {value}" for name, value in groups.items()))
+    if faults:
+        raise Fault("these models cannot be compared in bits per byte; they differ in " + "; ".join(faults) + ".",
+                    "Evaluate them one at a time, or train them with the same lossless tokenizer (byte_bpe, byte).")
+
+
+def total(scores: Sequence[Score]) -> Score:
+    """The score of all texts together: sums are added, never averages averaged."""
+    first = scores[0]
+    sums = {name: sum(getattr(score, name) for score in scores)
+            for name in ("nats", "tokens", "bytes", "characters", "words", "documents", "unknown")}
+    return Score(**sums, lossless=first.lossless, kind=first.kind, policy=first.policy)

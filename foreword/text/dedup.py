@@ -1,0 +1,164 @@
+"""Copies: exact ones by hash, near ones by MinHash signatures and banding (Broder 1997; Leskovec et al., chapter 3).
+
+The Jaccard similarity of two documents' sets of shingles (five words in a row) is estimated by the share of 128 minima
+on which they agree; only documents that agree on a whole band of minima are compared at all.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from foreword.basics.messages import Fault
+from foreword.basics.seeds import chance
+from foreword.text.document import Document
+
+HASHES = 128
+SHINGLE = 5              # words; characters where a text has few words for its length (Chinese, short lines)
+TOGETHER = 2**20         # characters whose signatures are computed at once
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+_PADDING = np.zeros(SHINGLE - 1, np.uint64)
+
+
+def without_near_duplicates(documents: Iterable[Document], threshold: float = 0.7,
+                            report: dict | None = None) -> Iterator[Document]:
+    """The documents, in order, without those that repeat an earlier one; `report` counts what was left out and why."""
+    if not 0 < threshold <= 1:
+        raise Fault(f"the threshold {threshold} is not a similarity between 0 and 1.")
+    report = {} if report is None else report
+    report.update(read=0, exact=0, near=0, kept=0)
+    seen: set[bytes] = set()
+    index = _Index(threshold)
+
+    def new() -> Iterator[Document]:
+        for document in documents:
+            report["read"] += 1
+            key = hashlib.blake2b(document.text.strip().encode("utf-8", "surrogatepass"), digest_size=12).digest()
+            if key in seen:
+                report["exact"] += 1
+            else:
+                seen.add(key)
+                yield document
+
+    for batch in _batches(new()):
+        for document, signature in zip(batch, signatures([document.text for document in batch])):
+            if index.holds(signature):
+                report["near"] += 1
+            else:
+                report["kept"] += 1
+                yield document
+
+
+def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
+    batch: list[Document] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += len(document.text)
+        if size >= TOGETHER:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+class _Index:
+    """The signatures kept so far, found again by their bands."""
+
+    def __init__(self, threshold: float):
+        self.threshold, self.rows = threshold, rows_per_band(threshold)
+        self.bands: list[dict[bytes, list[int]]] = [{} for _ in range(HASHES // self.rows)]
+        self.kept = np.empty((1024, HASHES), np.uint32)
+        self.size = 0
+
+    def holds(self, signature: np.ndarray) -> bool:
+        """Whether one like it is here; if not, it is added."""
+        width = self.rows * signature.itemsize
+        raw = signature.tobytes()
+        keys = [raw[start:start + width] for start in range(0, len(self.bands) * width, width)]
+        near = {place for band, key in zip(self.bands, keys) for place in band.get(key, ())}
+        if near:
+            same = (self.kept[list(near)] == signature).mean(axis=1)
+            if same.max() >= self.threshold:
+                return True
+        if self.size == len(self.kept):
+            self.kept = np.concatenate([self.kept, np.empty_like(self.kept)])
+        self.kept[self.size] = signature
+        for band, key in zip(self.bands, keys):
+            band.setdefault(key, []).append(self.size)
+        self.size += 1
+        return False
+
+
+def rows_per_band(threshold: float) -> int:
+    """The widest bands that still bring together 99 in 100 pairs as similar as the threshold."""
+    wide = [rows for rows in (16, 8, 4, 2) if 1 - (1 - threshold**rows) ** (HASHES // rows) >= 0.99]
+    return wide[0] if wide else 1
+
+
+def signatures(texts: list[str]) -> np.ndarray:
+    """The minima of 128 hash functions over the shingles of each text: [texts, 128]."""
+    shingles, starts = _shingles(texts)
+    generator = chance(HASHES, SHINGLE)
+    factors = generator.integers(0, 2**32, HASHES, np.uint32) | np.uint32(1)
+    offsets = generator.integers(0, 2**32, HASHES, np.uint32)
+    out = np.empty((len(texts), HASHES), np.uint32)
+    row = np.empty_like(shingles)
+    for number in range(HASHES):
+        np.multiply(shingles, factors[number], out=row)
+        np.bitwise_xor(row, offsets[number], out=row)
+        out[:, number] = np.minimum.reduceat(row, starts)
+    return out
+
+
+def _shingles(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
+    """A 32-bit hash for each run of five units of each text, one text after another, and where each text begins."""
+    written = [text.lower().encode("utf-8", "surrogatepass") for text in texts]
+    hashes, places = _words(b" ".join(written))
+    edges = np.searchsorted(places, np.cumsum([0] + [len(one) + 1 for one in written]))
+    units, lengths = [], []
+    for text, first, last in zip(texts, edges, edges[1:]):
+        one = hashes[first:last]
+        if len(one) < 2 * SHINGLE or len(text) > 20 * len(one):
+            one = np.frombuffer("".join(text.lower().split()).encode("utf-32-le", "surrogatepass"), np.uint32)
+        if not len(one):
+            one = np.zeros(1, np.uint64)
+        units += [one.astype(np.uint64, copy=False), _PADDING]       # runs that reach past the end meet zeros
+        lengths.append(len(one))
+    codes = np.concatenate(units)
+    count = len(codes) - SHINGLE + 1
+    mixed = np.zeros(count, np.uint64)
+    for place in range(SHINGLE):
+        mixed += codes[place:place + count]
+        mixed *= _ODD
+        mixed ^= mixed >> np.uint64(29)
+    # whole runs only; a text shorter than one gives the run it has
+    sizes = np.asarray(lengths)
+    ends = np.cumsum(sizes + len(_PADDING))
+    firsts = ends - sizes - len(_PADDING)
+    real = np.ones(len(codes), bool)
+    for place in range(1, 2 * SHINGLE - 1):
+        real[np.compress(ends - place > firsts, ends - place)] = False
+    whole_runs = np.maximum(sizes - SHINGLE + 1, 1)
+    return (mixed[real[:count]] >> np.uint64(32)).astype(np.uint32), np.cumsum(whole_runs) - whole_runs
+
+
+def _words(text: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """A hash of each word, and the byte at which it begins: differences of one running sum over all bytes."""
+    data = np.frombuffer(text, np.uint8)
+    inside = np.zeros(len(data) + 2, np.int8)
+    inside[1:-1] = data > 32
+    edges = np.diff(inside)
+    begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
+    powers = np.full(len(data) + 1, _ODD)
+    powers[0] = 1
+    np.multiply.accumulate(powers, out=powers)
+    sums = np.zeros(len(data) + 1, np.uint64)
+    np.cumsum(data * powers[:-1], out=sums[1:])
+    # a word's bytes weigh more the later it stands; the inverse power brings all to the same place
+    inverse = np.full(len(data) + 1, np.uint64(pow(int(_ODD), -1, 2**64)))
+    inverse[0] = 1
+    np.multiply.accumulate(inverse, out=inverse)
+    return (sums[ends] - sums[begins]) * inverse[begins], begins

@@ -1,0 +1,391 @@
+"""Text files to a token store: learn a tokenizer if need be, then encode unit by unit in worker processes.
+
+Work happens in `<out>.partial`; a record per finished unit lets the same command go on after a kill, and the units do
+not depend on the number of workers, so neither does the store.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foreword.basics.files import read_json, write_atomically, write_json
+from foreword.basics.messages import Fault, Faults, RunFailed, thousands
+from foreword.basics.progress import Ticker, say, ticking
+from foreword.text.reading import Unit, fingerprint, total_bytes, units
+from foreword.text.splits import FRACTIONS, share, split_of
+from foreword.tokens import marks as marking
+from foreword.tokens.kinds import TokenizerSpec
+from foreword.tokens.store import FORMAT, PER_DOCUMENT, SPLITS, TokenStore, read_content
+from foreword.tokens.tokenizer import Tokenizer
+
+SMALL = 4 * 2**20              # below this, starting processes costs more than it saves
+BATCH = 2**20                  # characters handed to the tokenizer at once
+SHARD = 16 * 2**20             # ids in memory before they are written: a long compressed file makes several shards
+Fractions = tuple[float, float, float]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a worker needs to know to encode any unit."""
+
+    folder: Path
+    fractions: Fractions
+    marks: tuple[str, ...]
+
+
+def build_store(paths: Sequence[Path], out: Path, tokenizer: Tokenizer | TokenizerSpec, documents: str = "auto",
+                column: str = "text", fractions: Fractions = FRACTIONS, marks: Sequence[str] = marking.MARKS,
+                workers: int | None = None, sample: int = 200 * 2**20) -> dict[str, Any]:
+    """Make the store `out` (or find it already made) and return the content of its store.json."""
+    paths, out, marks = [Path(path) for path in paths], Path(out), tuple(marks)
+    marking.check(marks)
+    if len(fractions) != 3 or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-6 or fractions[0] <= 0:
+        raise Fault(f"the fractions {tuple(fractions)} (train, valid, test) must add up to 1, with some to train on.",
+                    "For example:  0.9 0.05 0.05")
+    # sixteen units or more, so that all cores have work, whatever their number: the store must not depend on it
+    work = units(paths, documents, column, min(max(total_bytes(paths) // 16, 2**20), 32 * 2**20))
+    made_from = tokenizer.fingerprint if isinstance(tokenizer, Tokenizer) else [tokenizer.model_dump(), sample]
+    settings = {"format": FORMAT, "sources": fingerprint(paths), "documents": documents, "column": column,
+                "fractions": list(fractions), "marks": list(marks), "tokenizer": made_from,
+                "units": [[unit.start, unit.stop] for unit in work]}
+    key = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16).hexdigest()
+    if out.exists():
+        return _existing(out, key)
+    folder = out.with_name(f"{out.name}.partial")
+    with _alone_in(folder, key):
+        ready = _tokenizer(folder, tokenizer, work, fractions, sample)
+        job = Job(folder, fractions, marks)
+        records = _encode_all(job, work, workers)
+        content = {"format": FORMAT, "settings": key, "fractions": list(fractions), "marks": list(marks),
+                   "tokenizer": {"name": ready.name, "fingerprint": ready.fingerprint, "size": len(ready),
+                                 "end": ready.vocabulary().end},
+                   "dtype": _dtype(ready).name, "documents": documents, "column": column,
+                   "sources": {"paths": [str(path) for path in paths], "fingerprint": settings["sources"]},
+                   "unknown": sum(record["unknown"] for record in records),
+                   "dropped": sum(record["dropped"] for record in records)}
+        try:
+            content["splits"] = {split: _finish(job, split, records, len(ready)) for split in SPLITS}
+            _no_empty_split(content["splits"], fractions, documents)
+        except Fault:
+            shutil.rmtree(folder)       # no other run could use it
+            raise
+        write_json(folder / "store.json", content)
+        os.rename(folder, out)
+        _tidy(out)
+    return content
+
+
+def _tidy(out: Path) -> None:
+    """Remove what only unfinished work needs. After the rename: before it, a kill would leave nothing to go on from."""
+    (out / "plan.json").unlink()
+    shutil.rmtree(out / "done")
+    for scrap in [*out.glob("*/*.rows.npy"), *out.glob("*/*-*.counts.npy")]:
+        scrap.unlink()
+
+
+def _existing(out: Path, key: str) -> dict[str, Any]:
+    if out.is_dir() and (out / "store.json").is_file():
+        content = read_content(out)
+        if content.get("settings") == key:
+            TokenStore.open(out)        # says so if a file is missing
+            say(f"{out} is already there, made from the same files with the same settings: used as it is.")
+            return content
+        raise Fault(f"{out} is a token store made from other files or with other settings "
+                    f"({content['tokenizer']['name']}).", "Remove it, or give another --out.")
+    raise Fault(f"{out} is already there and is not a token store.", "Give another --out.")
+
+
+class _alone_in:
+    """The folder of unfinished work, kept if it is for the same settings, and held by one process at a time."""
+
+    def __init__(self, folder: Path, key: str):
+        self.folder, self.key, self.handle = folder, key, -1
+
+    def __enter__(self) -> None:
+        plan = self.folder / "plan.json"
+        same = plan.is_file() and read_json(plan).get("settings") == self.key
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self._hold()
+        if not same:
+            for inside in self.folder.iterdir():
+                shutil.rmtree(inside) if inside.is_dir() else inside.unlink()
+            write_json(plan, {"settings": self.key})
+        for half_written in self.folder.rglob(".*.partial"):
+            half_written.unlink()
+        done = len(list(self.folder.glob("done/*.json")))
+        if done:
+            say(f"{self.folder}: {done} finished part{'s' if done > 1 else ''} found; going on from there.")
+
+    def _hold(self) -> None:
+        try:
+            import fcntl
+        except ImportError:         # not on Windows
+            return
+        self.handle = os.open(self.folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(self.handle)
+            raise Fault(f"another process is making {self.folder} now.",
+                        "Wait for it, or give another --out.") from error
+
+    def __exit__(self, *_: object) -> None:
+        if self.handle >= 0:
+            os.close(self.handle)
+
+
+def _tokenizer(folder: Path, given: Tokenizer | TokenizerSpec, work: list[Unit], fractions: Fractions,
+               sample: int) -> Tokenizer:
+    """The tokenizer of the store, saved in its folder: the one given, the one learned before, or one learned now."""
+    plan = read_json(folder / "plan.json")
+    if "tokenizer" in plan:
+        ready = Tokenizer.load(folder)
+        if ready.fingerprint == plan["tokenizer"]:
+            return ready
+    if isinstance(given, Tokenizer):
+        ready = given
+    else:
+        with ticking(f"learning the {given.kind} tokenizer") as ticker:
+            ready = given.train(_sample(work, fractions, sample, ticker))
+    ready.save(folder)
+    write_json(folder / "plan.json", {**plan, "tokenizer": ready.fingerprint})
+    return ready
+
+
+def _sample(work: list[Unit], fractions: Fractions, sample: int, ticker: Ticker) -> Iterator[str]:
+    """Training documents of about `sample` bytes, chosen by their content from units spread over the whole corpus."""
+    total = sum(unit.size for unit in work)
+    # of a corpus much larger than the sample, only every so many units are read at all
+    chosen = work[::max(1, total // (4 * sample))]
+    total = max(1, sum(unit.size for unit in chosen))
+    read = taken = 0
+    for unit in chosen:
+        for document in unit.documents():
+            if split_of(document.text, fractions) != "train" or share(document.text, "sample") >= sample / total:
+                continue
+            taken += len(document.text.encode("utf-8", "surrogatepass"))
+            if taken > sample:
+                return
+            yield document.text
+        read += unit.size
+        ticker.update(read / total, f"{thousands(taken)}B of text")
+
+
+def _encode_all(job: Job, work: list[Unit], workers: int | None) -> list[dict[str, Any]]:
+    """Every unit's record, in order. Those of an earlier run are read; the others are made."""
+    (job.folder / "done").mkdir(exist_ok=True)
+    places = [job.folder / "done" / f"{number:05d}.json" for number in range(len(work))]
+    left = [number for number, place in enumerate(places) if not place.is_file()]
+    total = sum(unit.size for unit in work)
+    finished = total - sum(work[number].size for number in left)
+    if workers is None:
+        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    with ticking("encoding") as ticker:
+        results = _inline(job, work, left) if workers <= 1 or total < SMALL or len(left) <= 1 else _pooled(
+            job, work, left, min(workers, len(left)))
+        for number in results:
+            finished += work[number].size
+            ticker.update(finished / total, f"{thousands(finished)}B of {thousands(total)}B")
+    return [read_json(place) for place in places]
+
+
+def _inline(job: Job, work: list[Unit], left: list[int]) -> Iterator[int]:
+    tokenizer = Tokenizer.load(job.folder)
+    for number in left:
+        encode_unit(job, tokenizer, number, work[number])
+        yield number
+
+
+def _pooled(job: Job, work: list[Unit], left: list[int], workers: int) -> Iterator[int]:
+    """The numbers of units as they are finished; faults of all units at work are raised together."""
+    # the forked kind of process would inherit locks of the tokenizers library and of torch
+    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_worker, (job,))
+    waiting, running, faults = iter(left), set[Future](), list[Fault]()
+    try:
+        while True:
+            while len(running) < 2 * workers and not faults and (number := next(waiting, None)) is not None:
+                running.add(pool.submit(_work, number, work[number]))
+            if not running:
+                break
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for future in done:
+                number, fault = future.result()
+                if fault is not None:
+                    faults.append((RunFailed if fault[0] == RunFailed.code else Fault)(*fault[1:]))
+                else:
+                    yield number
+    except BrokenProcessPool as error:
+        raise RunFailed("a worker process died, perhaps for want of memory.",
+                        "Give the same command again with fewer --workers; it goes on from there. (In a script, "
+                        'build_store belongs under `if __name__ == "__main__":`.)') from error
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+    if len(faults) > 1 and not any(isinstance(fault, RunFailed) for fault in faults):
+        raise Faults(faults)
+    if faults:
+        raise next((fault for fault in faults if isinstance(fault, RunFailed)), faults[0])
+
+
+_worker: tuple[Job, Tokenizer] | None = None
+
+
+def _begin_worker(job: Job) -> None:
+    global _worker
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"          # one process per core is enough
+    signal.signal(signal.SIGINT, signal.SIG_IGN)            # Ctrl-C is for the parent, which stops us
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+    _worker = job, Tokenizer.load(job.folder)
+
+
+def _die_with_parent() -> None:
+    """A killed parent cannot stop its workers, and they must not go on writing beside its successor's."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+def _work(number: int, unit: Unit) -> tuple[int, tuple | None]:
+    assert _worker is not None
+    try:
+        encode_unit(*_worker, number, unit)
+    except Fault as fault:      # as plain values: an exception with several arguments does not survive the way back
+        return number, (fault.code, fault.what, fault.do, fault.where)
+    return number, None
+
+
+def encode_unit(job: Job, tokenizer: Tokenizer, number: int, unit: Unit) -> None:
+    """Read, split, encode and write one unit, then its record; memory holds a batch and a shard of each split."""
+    writers = {split: _Writer(job, split, number, tokenizer) for split in SPLITS}
+    batch: list[str] = []
+    size = 0
+    record: dict[str, Any] = {"unknown": 0, "dropped": 0}
+
+    def flush() -> None:
+        nonlocal size
+        ids, flags = marking.encode_with_marks(tokenizer, batch, job.marks)
+        for text, one, marks in zip(batch, ids, flags):
+            writers[split_of(text, job.fractions)].add(text, one, marks)
+            if tokenizer.kind == "ascii":
+                record["dropped"] += len(text) - len(one)
+            if unknown >= 0:
+                record["unknown"] += int((one == unknown).sum())
+        batch.clear()
+        size = 0
+
+    unknown = tokenizer.special("[unknown]") if tokenizer.has("[unknown]") else -1
+    for document in unit.documents():
+        batch.append(document.text)
+        size += len(document.text)
+        if size >= BATCH:
+            flush()
+    flush()
+    record["splits"] = {split: writer.close() for split, writer in writers.items()}
+    write_json(job.folder / "done" / f"{number:05d}.json", record)
+
+
+class _Writer:
+    """The shards of one unit and one split."""
+
+    def __init__(self, job: Job, split: str, number: int, tokenizer: Tokenizer):
+        self.folder, self.marked, self.number = job.folder / split, bool(job.marks), number
+        self.end, self.dtype, self.vocabulary = tokenizer.vocabulary().end, _dtype(tokenizer), len(tokenizer)
+        self.shards: list[dict[str, Any]] = []
+        self._start()
+
+    def _start(self) -> None:
+        self.ids: list[np.ndarray] = []
+        self.flags: list[np.ndarray] = []
+        self.rows: list[tuple[int, int, int, int]] = []
+        self.tokens = 0
+
+    def add(self, text: str, ids: np.ndarray, flags: np.ndarray) -> None:
+        if self.end >= 0:
+            ids, flags = np.append(ids, self.end), np.append(flags, np.uint8(0))
+        self.ids.append(ids.astype(self.dtype))
+        self.flags.append(flags)
+        self.tokens += len(ids)
+        self.rows.append((self.tokens, len(text.encode("utf-8")), len(text), len(text.split())))
+        if self.tokens >= SHARD:
+            self._write()
+
+    def close(self) -> list[dict[str, Any]]:
+        if self.rows:
+            self._write()
+        return self.shards
+
+    def _write(self) -> None:
+        name = f"{self.number:05d}-{len(self.shards):03d}"
+        ids, rows = np.concatenate(self.ids), np.asarray(self.rows, np.int64)
+        _save(self.folder / f"{name}.ids.npy", ids)
+        if self.marked:
+            _save(self.folder / f"{name}.marks.npy", np.concatenate(self.flags))
+        _save(self.folder / f"{name}.rows.npy", rows)
+        _save(self.folder / f"{name}.counts.npy", np.bincount(ids, minlength=self.vocabulary).astype(np.int64))
+        self.shards.append({"name": name, "tokens": len(ids), "documents": len(rows), "bytes": int(rows[:, 1].sum()),
+                            "checksum": hashlib.blake2b(ids.data, digest_size=16).hexdigest()})
+        self._start()
+
+
+def _finish(job: Job, split: str, records: list[dict[str, Any]], vocabulary: int) -> dict[str, Any]:
+    """Join what was noted per shard (sizes of documents, counts of ids) into one file each."""
+    folder = job.folder / split
+    shards = [shard for record in records for shard in record["splits"][split]]
+    documents = sum(shard["documents"] for shard in shards)
+    folder.mkdir(exist_ok=True)
+    for column, what in enumerate(PER_DOCUMENT):
+        def write(partial: Path, column: int = column, what: str = what) -> None:
+            if not documents:
+                np.save(partial.open("wb"), np.zeros(0, np.int64))
+                return
+            joined = np.lib.format.open_memmap(partial, mode="w+", dtype=np.int64, shape=(documents,))
+            at = before = 0
+            for shard in shards:
+                rows = np.load(folder / f"{shard['name']}.rows.npy", mmap_mode="r")[:, column]
+                joined[at:at + len(rows)] = rows + (before if what == "ends" else 0)
+                at, before = at + len(rows), before + shard["tokens"]
+            joined.flush()
+        write_atomically(folder / f"{what}.npy", write)
+    counts = np.zeros(vocabulary, np.int64)
+    for shard in shards:
+        counts += np.load(folder / f"{shard['name']}.counts.npy")
+    _save(folder / "counts.npy", counts)
+    return {"tokens": sum(shard["tokens"] for shard in shards), "documents": documents,
+            "bytes": sum(shard["bytes"] for shard in shards), "shards": shards}
+
+
+def _no_empty_split(splits: dict[str, dict[str, Any]], fractions: Fractions, documents: str) -> None:
+    number = sum(split["documents"] for split in splits.values())
+    if not number:
+        raise Fault("there is no text in the files given: every document in them is empty or white space.")
+    empty = [name for name, fraction in zip(SPLITS, fractions) if fraction > 0 and not splits[name]["documents"]]
+    if empty:
+        finer = "" if documents == "line" else f"--documents {'line' if documents == 'paragraph' else 'paragraph'}, or "
+        raise Fault(f"there are {number:,} documents, and none of them fell into the {' and the '.join(empty)} split.",
+                    f"Cut the text into more documents ({finer}more text), or give other --fractions.")
+
+
+def _dtype(tokenizer: Tokenizer) -> np.dtype:
+    return np.dtype(np.uint16 if len(tokenizer) <= 2**16 else np.uint32)
+
+
+def _save(path: Path, array: np.ndarray) -> None:
+    def write(partial: Path) -> None:
+        with open(partial, "wb") as file:       # given a name, np.save would add .npy to it
+            np.save(file, array)
+
+    write_atomically(path, write)

@@ -1,0 +1,117 @@
+"""Flags aligned with tokens: where words begin and where sentences end, found in the text and carried over to its ids.
+
+A word is a run of letters, digits and combining marks, or one punctuation mark, or one CJK character, as BERT splits
+text. A token marked `word_start` holds the first character of a word; one marked `sentence_end` the last of a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+import numpy as np
+
+from foreword.basics.messages import Fault, did_you_mean
+from foreword.tokens.tokenizer import Tokenizer
+
+MARKS = ("sentence_end", "word_start")
+GAP = "\n\n"       # stands between documents while they are looked at together: no word or sentence goes across
+
+_SPACE, _LETTER, _SINGLE, _UNSEEN = 0, 1, 2, 255
+_classes = np.full(0x110000, _UNSEEN, np.uint8)       # filled in as characters are met
+_CJK = ("\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
+        "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff")
+_IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")       # BERT's CJK: no kana
+_CLOSING = "\"'”’»)\\]}』」》〉）】〕"
+# A full stop of its script ends a sentence wherever it stands; a Western one before white space, the end, or CJK.
+# Possessive, and only from the start of a run: lines of dots must not cost the square of their length.
+_END = re.compile(f"[。！？｡][{_CLOSING}.!?…。！？｡]*+|(?<![.!?…])[.!?…]++[{_CLOSING}.!?…]{{0,16}}+(?=\\s|[{_CJK}])"
+                  "|\\n(?:[^\\S\\n]*+\\n)++")
+_MAY_END = np.zeros(0x110000, bool)
+_MAY_END[[ord(character) for character in "。！？｡.!?…\n"]] = True
+_SHORT = re.compile(r"(?:^|[^\w.])(?:[A-HJ-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|cf|No|e\.g|i\.e)$")
+
+
+def check(names: tuple[str, ...]) -> None:
+    for name in names:
+        if name not in MARKS:
+            raise Fault(f"{name!r} is not a mark.{did_you_mean(name, MARKS)}", f"The marks: {', '.join(MARKS)}.")
+
+
+def encode_with_marks(tokenizer: Tokenizer, texts: list[str], names: tuple[str, ...]) -> tuple[list, list[np.ndarray]]:
+    """The ids of each text, and beside them a uint8 per token whose bit i says that it carries the mark `names[i]`."""
+    if not names:
+        ids = tokenizer.encode_many(texts)
+        return ids, [np.zeros(len(one), np.uint8) for one in ids]
+    if tokenizer.kind == "ascii":
+        texts = [text.encode("ascii", "ignore").decode() for text in texts]
+    sizes = np.ones(len(tokenizer), np.int64) if tokenizer.kind == "ascii" else tokenizer.token_bytes()
+    text = GAP.join([*texts, ""])
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    if sizes is not None:       # every byte belongs to exactly one token: count bytes
+        ids = tokenizer.encode_many(texts)
+        tokens = np.concatenate(ids) if ids else np.empty(0, np.int64)
+        owners = np.repeat(np.arange(len(ids)), [len(one) for one in ids])
+        ends = np.cumsum(sizes[tokens]) + len(GAP) * owners
+        places = np.zeros(len(codes) + 1, np.int64)       # the byte at which each character begins
+        np.cumsum(1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000), out=places[1:])
+        lasts = places[1:] - 1
+    else:                       # the library knows which characters each token came from
+        both = tokenizer.encode_with_offsets(texts)
+        ids = [one for one, _ in both]
+        begins = np.cumsum([0] + [len(one) + len(GAP) for one in texts])
+        spans = np.concatenate([np.empty((0, 2), np.int64), *(pair + at for (_, pair), at in zip(both, begins))])
+        ends = np.maximum.accumulate(spans[:, 1])
+        places = lasts = np.arange(len(codes) + 1)
+    flags = np.zeros(len(ends), np.uint8)
+    for bit, name in enumerate(names):
+        if name == "word_start":
+            found = np.searchsorted(ends, places[_word_starts(codes)], side="right")
+        else:
+            last = lasts[_sentence_ends(text, codes)]
+            found = np.searchsorted(ends, last, side="right")
+            if sizes is None:       # a last character that was dropped leaves its sentence to the token before
+                found -= np.append(spans[:, 0], len(codes))[found] > last
+        flags[found[(found >= 0) & (found < len(flags))]] |= np.uint8(1 << bit)
+    return ids, np.split(flags, np.cumsum([len(one) for one in ids])[:-1]) if ids else []
+
+
+def _word_starts(codes: np.ndarray) -> np.ndarray:
+    """The characters at which a word begins."""
+    kinds = _classes[codes]
+    if (kinds == _UNSEEN).any():
+        for code in np.unique(codes[kinds == _UNSEEN]).tolist():
+            _classes[code] = _class(chr(code))
+        kinds = _classes[codes]
+    before = np.empty_like(kinds)
+    before[:1], before[1:] = _SPACE, kinds[:-1]
+    return np.flatnonzero((kinds == _SINGLE) | ((kinds == _LETTER) & (before != _LETTER)))
+
+
+def _class(character: str) -> int:
+    if character.isspace():
+        return _SPACE
+    if _IDEOGRAPH.match(character):
+        return _SINGLE
+    category = unicodedata.category(character)
+    return _LETTER if category[0] in "LMN" else _SPACE if category[0] == "C" else _SINGLE
+
+
+def _sentence_ends(text: str, codes: np.ndarray) -> np.ndarray:
+    """The last characters of the sentences, the closing quotes with them."""
+    ends = []
+    after = 0
+    for start in np.flatnonzero(_MAY_END[codes]).tolist():        # the expression is tried only where it can begin
+        match = _END.match(text, start) if start >= after else None
+        if not match:
+            continue
+        stop = after = match.end()
+        if text[start] == "\n":
+            stop = start
+            while stop and text[stop - 1].isspace():
+                stop -= 1
+        elif match.group() == "." and _SHORT.search(text, max(0, start - 6), start):
+            continue       # "Dr. Who", "J. Smith"
+        if stop:
+            ends.append(stop - 1)
+    return np.asarray(ends, np.int64)
