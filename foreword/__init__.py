@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__version__ = "0.1.0"
+from foreword.basics.version import VERSION
+
+__version__ = VERSION
 __all__ = ["Inputs", "load"]
 
 

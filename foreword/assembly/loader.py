@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,11 +10,11 @@ from typing import Any
 from pydantic import ValidationError
 
 from foreword.assembly import toml
+from foreword.assembly.catalogue import find, shown
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.spec import Spec
 
-RECIPES = Path(__file__).parent.parent / "recipes"
 DEEPEST = 3       # generations of `extends`: more cannot be read at a glance
 
 
@@ -61,26 +60,6 @@ def _nearest(places: dict[toml.Path_, str], path: toml.Path_) -> str:
     return next(iter(places.values()), "").rsplit(":", 1)[0]
 
 
-def built_in() -> dict[str, Path]:
-    """Name -> file of the recipes that come with Foreword, oldest first."""
-    return {re.sub(r"^\d{4}-", "", path.stem): path for path in sorted(RECIPES.glob("*.toml"))}
-
-
-def find(name: str) -> Path:
-    """A recipe's file: by name, by path, or the recipe of a run folder."""
-    known = built_in()
-    if name in known:
-        return known[name]
-    path = Path(name)
-    if path.is_dir() and (path / "recipe.toml").is_file():
-        return path / "recipe.toml"
-    if path.suffix == ".toml":
-        if path.is_file():
-            return path
-        raise Fault(f"{name} is not there.")
-    raise Fault(f"no recipe is called {name!r}.{did_you_mean(name, known)} `foreword list recipes` shows all.")
-
-
 def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
     """The merged values of a recipe before they are checked."""
     chain: list[tuple[Path, dict[str, Any], dict[toml.Path_, int]]] = []
@@ -118,13 +97,6 @@ def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
 def _complete(values: dict[str, Any]) -> bool:
     """A saved recipe is already resolved: it tells its parent but needs nothing from it."""
     return all(section in values for section in ("network", "objective", "batches", "tokenizer", "training"))
-
-
-def shown(path: Path) -> str:
-    """A path as a person would write it here."""
-    if path.is_relative_to(RECIPES):
-        return f"foreword/recipes/{path.name}"
-    return str(path)
 
 
 def load(name: str, size: str = "", settings: Sequence[str] = ()) -> Recipe:

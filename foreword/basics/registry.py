@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import importlib.util
+from pathlib import Path
 from typing import Any
 
 from foreword.basics.messages import Fault, did_you_mean
@@ -27,3 +30,14 @@ class Table:
             return getattr(importlib.import_module(module), name)
         except (ImportError, AttributeError) as error:
             raise Fault(f"the {self.noun} {place!r} could not be imported: {error}.") from error
+
+    def about(self, kind: str) -> str:
+        """The first line of the class's docstring (or else its module's), read from the source without importing it."""
+        module, name = self.places[kind].split(":", 1)
+        found = importlib.util.find_spec(module)
+        if found is None or not found.origin:
+            return ""
+        tree = ast.parse(Path(found.origin).read_text(encoding="utf-8"))
+        classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
+        text = next((doc for node in classes if (doc := ast.get_docstring(node))), None) or ast.get_docstring(tree) or ""
+        return text.split("\n")[0]

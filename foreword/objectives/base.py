@@ -80,6 +80,10 @@ class Objective(Spec):
         output = model.network(batch.inputs, state)
         return Loss(self.charges(model, output, batch), output.state, output.costs)
 
+    def statistics(self, batch: Batch, tokenizer: Tokenizer) -> dict[str, float | int]:
+        """What is true of a large batch: counts as whole numbers, shares as fractions."""
+        return {"guesses": sum(batch.guesses.values())}
+
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
         """One row of a batch as a person would check it."""
         raise TypeError(f"{type(self).__name__} has nothing to show.")

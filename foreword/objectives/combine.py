@@ -55,5 +55,8 @@ class Together(Objective):
                 found[name] = replace(charge, weight=charge.weight * weight)
         return found
 
+    def statistics(self, batch: Batch, tokenizer: Tokenizer) -> dict[str, float | int]:
+        return {name: value for part in self.parts for name, value in part.statistics(batch, tokenizer).items()}
+
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
         return "\n".join(part.show(batch, row, tokenizer) for part in reversed(self.parts))

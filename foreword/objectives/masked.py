@@ -57,6 +57,21 @@ class Masked(Objective):
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         return charge_tokens(model, output, batch.targets["tokens"])
 
+    def statistics(self, batch: Batch, tokenizer: Tokenizer) -> dict[str, float | int]:
+        ids, targets = batch.inputs.ids.numpy(), batch.targets["tokens"].numpy()
+        guessed = targets != NOTHING
+        original = np.where(guessed, targets, ids)
+        there = np.ones_like(guessed) if batch.inputs.real is None else batch.inputs.real.numpy()
+        plain = np.isin(original, ordinary_ids(tokenizer)) & there
+        masked = ids[guessed] == tokenizer.special("[mask]")
+        kept = ids[guessed] == targets[guessed]
+        return {"tokens that are not special": int(plain.sum()),
+                "of tokens: to guess": float(guessed.sum() / plain.sum()),
+                "of guesses: shown as [mask]": float(masked.mean()),
+                "of guesses: shown as another token": float((~masked & ~kept).mean()),
+                "of guesses: shown as they are": float(kept.mean()),
+                "special tokens to guess": int((guessed & ~plain).sum())}
+
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
         ids, targets = batch.inputs.ids[row].tolist(), batch.targets["tokens"][row].tolist()
         shown, meant = tokenizer.pieces(ids), tokenizer.pieces([max(t, 0) for t in targets])

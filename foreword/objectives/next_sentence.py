@@ -38,6 +38,10 @@ class NextSentence(Objective):
         scores = model.heads["next_sentence"](output.last)
         return {"next_sentence": Charge(F.cross_entropy(scores, batch.targets["next_sentence"], reduction="sum"))}
 
+    def statistics(self, batch: Batch, tokenizer: Tokenizer) -> dict[str, float | int]:
+        answers = batch.targets["next_sentence"]
+        return {"pairs": len(answers), "of pairs: the second text follows the first": float((answers == FOLLOWS).float().mean())}
+
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
         follows = int(batch.targets["next_sentence"][row]) == FOLLOWS
         return "the second text FOLLOWS the first" if follows else "the second text is from ANOTHER DOCUMENT"

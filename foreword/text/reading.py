@@ -73,7 +73,7 @@ class Unit:
         with open(path, "rb") as file:
             for position, piece in _pieces(file, start, stop, 1 if blocks else PIECE, blocks):
                 text = decoded(piece, path, position)
-                yield text.strip("\r\n") if blocks else text
+                yield text.lstrip("\r\n").rstrip() if blocks else text       # the first line keeps its indent
 
     def _first_line(self, path: Path) -> int:
         """The number in the file of the range's first line; it costs reading all before, so only faults ask."""

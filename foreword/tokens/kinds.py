@@ -195,10 +195,13 @@ class Unigram(TokenizerSpec):
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         specials = {"[end]": "</s>", "[pad]": "<pad>", "[mask]": "[MASK]", "[cls]": "[CLS]", "[separator]": "[SEP]"}
-        trainer = trainers.UnigramTrainer(vocab_size=max(self.vocabulary - len(specials), 1), show_progress=False,
+        kept, empty = list(texts), backends.pieces([(UNKNOWN, 0.0)])
+        alphabet = {"▁"}.union(*(empty.normalizer.normalize_str(text) for text in kept)) - {" "}
+        # <unk>, and one piece more: asked for the characters alone, the library misses its mark and keeps all pieces
+        self._room_for(self.vocabulary, len(alphabet) + 2 + len(specials), "the characters, a piece and the specials")
+        trainer = trainers.UnigramTrainer(vocab_size=self.vocabulary - len(specials), show_progress=False,
                                           special_tokens=[UNKNOWN], unk_token=UNKNOWN)
-        pieces = _settled(_trained(backends.pieces([(UNKNOWN, 0.0)]), trainer, texts)["vocab"])
-        self._room_for(self.vocabulary, len(pieces) + len(specials), "the characters and the specials")
+        pieces = _settled(_trained(empty, trainer, iter(kept))["vocab"])
         # The specials stay outside the model: inside, "</s>" written in a text would be the likeliest cut of it.
         backend = backends.pieces(pieces)
         backends.add_specials(backend, [UNKNOWN, *specials.values()])

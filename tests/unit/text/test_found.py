@@ -34,7 +34,8 @@ def test_a_file_that_is_not_python_has_none(tmp_path):
 
 
 def small_library(folder: Path) -> None:
-    for name, text in (("b/two.py", "two " * 100), ("a.py", "one " * 100), ("test/t.py", "never " * 100), ("c.py", "little")):
+    says = {"b/two.py": "two " * 100, "a.py": "one " * 100, "test/t.py": "never " * 100, "c.py": "little"}
+    for name, text in says.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f'"""{text}"""\n')
 

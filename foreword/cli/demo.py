@@ -1,0 +1,22 @@
+"""`foreword demo`: from text to report in a few minutes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+
+def demo(
+    data: Annotated[Optional[list[Path]], typer.Option("--data", help="Your own text; documentation found on this machine if not said.")] = None,
+    budget: Annotated[str, typer.Option(help="How long the network trains.")] = "3m",
+    out: Annotated[Path, typer.Option("--out", help="Where everything goes.")] = Path("runs/demo"),
+    seed: Annotated[int, typer.Option(help="Where all chance comes from.")] = 0,
+) -> None:
+    """Train count models and a small GPT-2, compare them in bits per byte, and write a report."""
+    from foreword.basics.budget import Budget
+    from foreword.evaluate.demo import demonstrate
+
+    Budget.parse(budget)
+    print(f"report: {demonstrate(data or [], out, budget, seed)}")

@@ -1,0 +1,57 @@
+"""`foreword generate`: continue a text."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Optional
+
+import typer
+
+from foreword.cli.options import Json
+
+
+def generate(
+    model: Annotated[str, typer.Argument(help="A run or a model folder.")],
+    prompts: Annotated[Optional[list[str]], typer.Argument(help="What to continue; nothing: a document from its start.")] = None,
+    max_tokens: Annotated[int, typer.Option(help="At most so many tokens.")] = 100,
+    min_tokens: Annotated[int, typer.Option(help="At least so many.")] = 0,
+    temperature: Annotated[float, typer.Option(help="Below 1 safer, above 1 wilder; 0 always the likeliest.")] = 1.0,
+    top_k: Annotated[int, typer.Option(help="Choose among the k likeliest; 0: all.")] = 0,
+    top_p: Annotated[float, typer.Option(help="Choose among the likeliest that together have this probability.")] = 1.0,
+    repetition_penalty: Annotated[float, typer.Option(help="Above 1: what was said becomes less likely.")] = 1.0,
+    stop: Annotated[Optional[list[str]], typer.Option(help="Stop before this text. May be repeated.")] = None,
+    n: Annotated[int, typer.Option("-n", "--n", help="Samples per prompt.")] = 1,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Continue a text with any model that reads left to right."""
+    from foreword.basics.progress import say
+    from foreword.evaluate.opened import load
+
+    opened = load(model)
+    given = prompts or [""]
+    for prompt in given:
+        if note := opened.overlong(prompt):
+            say(note)
+    live = len(given) == 1 and n == 1 and not as_json
+
+    def stream(row: int, text: str) -> None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+
+    if live:
+        sys.stdout.write(given[0])
+    found = opened.continuations(
+        given, n, stream if live else None, max_tokens=max_tokens, min_tokens=min_tokens, temperature=temperature,
+        top_k=top_k, top_p=top_p, repetition_penalty=repetition_penalty, stop=tuple(stop or ()), seed=seed)
+    if live:
+        print()
+        return
+    for place, one in enumerate(found):
+        prompt = given[place // n]
+        if as_json:
+            print(json.dumps({"prompt": prompt, "text": one.text, "reason": one.reason, "tokens": len(one.ids),
+                              "log_probability": one.log_probability}, ensure_ascii=False))
+        else:
+            print(f"--- {place + 1} of {len(found)}\n{prompt}{one.text}")

@@ -1,0 +1,73 @@
+"""`foreword`: verbs in the order data flows. Nothing heavy is imported until a verb needs it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import click
+import typer
+
+from foreword.basics.messages import Fault
+from foreword.basics.version import VERSION
+from foreword.cli import (
+    check,
+    demo,
+    diff,
+    evaluate,
+    export,
+    generate,
+    importing,
+    listing,
+    preview,
+    show,
+    tokens,
+    train,
+    tree,
+)
+
+app = typer.Typer(
+    name="foreword", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+    help="Train, evaluate, compare and sample every language model from n-grams to GPT and BERT, on your own text.",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        print(f"foreword {VERSION}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True,
+                                                help="Print the version and stop.")] = False) -> None:
+    pass
+
+
+for verb, function in (
+    ("tokens", tokens.tokens), ("preview", preview.preview), ("train", train.train), ("evaluate", evaluate.evaluate),
+    ("generate", generate.generate), ("import", importing.import_), ("export", export.export), ("check", check.check),
+    ("show", show.show), ("diff", diff.diff), ("tree", tree.tree), ("list", listing.list_), ("demo", demo.demo),
+):
+    app.command(verb)(function)
+
+
+def main() -> None:
+    """Run the program: 0 ok, 1 the work failed, 2 the command or its input was wrong, 130 interrupted."""
+    try:
+        code = app(standalone_mode=False)
+    except Fault as fault:
+        print(fault, file=sys.stderr)
+        sys.exit(fault.code)
+    except click.exceptions.Exit as ended:
+        sys.exit(ended.exit_code)
+    except click.ClickException as wrong:
+        wrong.show()
+        sys.exit(wrong.exit_code)
+    except (click.Abort, KeyboardInterrupt):
+        print("interrupted.", file=sys.stderr)
+        sys.exit(130)
+    except BrokenPipeError:           # the reader of our output has gone (`| head`)
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)

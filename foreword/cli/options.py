@@ -1,0 +1,15 @@
+"""Options that several verbs share, so that they are spelled and explained once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+Set = Annotated[Optional[list[str]], typer.Option("--set", help="Another value for one setting: section.key=value. May be repeated.")]
+Size = Annotated[str, typer.Option("--size", help="One of the recipe's sizes; the published one if not said.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
+Documents = Annotated[str, typer.Option(help="How files become documents: auto, file, paragraph or line.")]
+Column = Annotated[str, typer.Option(help="The column or key that holds the text, in jsonl, csv and parquet.")]
+Out = Annotated[Path, typer.Option("--out", help="Where the result goes.")]

@@ -1,0 +1,31 @@
+"""`foreword preview`: what exactly is hidden, packed and paired, before anything is trained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foreword.cli.options import Set, Size
+
+
+def preview(
+    recipe: Annotated[str, typer.Argument(help="A recipe's name or file.")],
+    data: Annotated[Path, typer.Option("--data", help="A store, or text.")],
+    rows: Annotated[int, typer.Option(help="How many rows to show.")] = 3,
+    step: Annotated[int, typer.Option(help="Which batch.")] = 0,
+    size: Size = "",
+    settings: Set = None,
+) -> None:
+    """Show the rows a network would see, and what it would have to guess."""
+    from foreword.assembly.build import check_tokenizer
+    from foreword.cli.preparing import recipe_for, store_for
+    from foreword.evaluate.preview import look
+    from foreword.tokens.store import TokenStore
+
+    chosen = recipe_for(recipe, size, settings)
+    store = TokenStore.open(store_for(chosen, data), "train")
+    check_tokenizer(chosen, store.tokenizer, str(data))
+    for line in look(chosen, store, rows, step):
+        print(line)

@@ -1,0 +1,43 @@
+"""`foreword train`: a recipe and text -> a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from foreword.cli.options import Column, Documents, Set, Size
+
+
+def train(
+    recipe: Annotated[str, typer.Argument(help="A recipe's name or file, or a run to repeat.")],
+    data: Annotated[Path, typer.Option("--data", help="A store, or text (a store is then made of it first).")],
+    out: Annotated[Optional[Path], typer.Option("--out", help="The run folder; runs/NAME if not said.")] = None,
+    size: Size = "",
+    budget: Annotated[Optional[str], typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")] = None,
+    seed: Annotated[Optional[int], typer.Option(help="Where all chance comes from.")] = None,
+    settings: Set = None,
+    documents: Documents = "auto",
+    column: Column = "text",
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files beside metrics.jsonl.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, train nothing.")] = False,
+) -> None:
+    """Train a recipe. A run that was stopped goes on where it was when the same command is given again."""
+    from foreword.basics.budget import Budget
+    from foreword.cli.preparing import recipe_for, store_for
+    from foreword.runs.train import train as train_run
+
+    given = list(settings or [])
+    if budget is not None:
+        Budget.parse(budget)
+        given.append(f'training.budget="{budget}"')
+    if seed is not None:
+        given.append(f"training.seed={seed}")
+    chosen = recipe_for(recipe, size, given)
+    if dry_run:
+        print(f"{chosen.name}: the recipe is right.")
+        return
+    store = store_for(chosen, data, documents, column)
+    name = f"{chosen.name}-{chosen.size}" if chosen.size else chosen.name
+    print(train_run(chosen, store, out or Path("runs") / name, tensorboard).path)

@@ -1,0 +1,128 @@
+"""Ask models about held-out text: one corpus, any number of models, each in its own tokens, all in the same unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from foreword.basics.messages import Fault
+from foreword.basics.progress import Ticker
+from foreword.counts.mixture import Mixture
+from foreword.evaluate import bits
+from foreword.evaluate.bits import Text
+from foreword.evaluate.opened import OpenModel
+from foreword.evaluate.score import Score, check_comparable
+from foreword.runs.folder import RunFolder
+from foreword.text import reading
+from foreword.text.splits import split_of
+from foreword.tokens.store import TokenStore
+from foreword.tokens.tokenizer import Tokenizer
+
+FITTED_ON = 200_000       # bytes of validation text on which a mixture's weights are fitted
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The text to ask about: a split of a store, or documents read as they are."""
+
+    path: Path
+    split: str
+    documents: str = "auto"
+    column: str = "text"
+    limit: int | None = None
+
+    @staticmethod
+    def find(data: Path | None, models: Sequence[str], split: str, documents: str, column: str,
+             limit: int | None) -> Corpus:
+        """`data`, or the store that the first model was trained on."""
+        if data is None:
+            known = next((facts["store"] for name in models if (facts := RunFolder(Path(name)).passport()).get("store")), None)
+            if known is None:
+                raise Fault("there is no text to evaluate on.", "Give it:  --data STORE or --data TEXT")
+            data = Path(known)
+        if not data.exists():
+            raise Fault(f"{data} is not there.", "Give the text to evaluate on:  --data STORE or --data TEXT")
+        stored = (data / "store.json").is_file()
+        return Corpus(data, split or ("test" if stored else "all"), documents, column, limit)
+
+    @property
+    def stored(self) -> bool:
+        return (self.path / "store.json").is_file()
+
+    @property
+    def name(self) -> str:
+        return f"{self.path} ({self.split})"
+
+    def texts(self, tokenizer: Tokenizer, model: str) -> Iterator[Text]:
+        """The documents in this tokenizer's ids."""
+        if self.stored:
+            store = TokenStore.open(self.path, self.split)
+            if store.fingerprint != tokenizer.fingerprint:
+                raise Fault(f"{model} was trained with tokenizer {tokenizer.name} ({tokenizer.fingerprint[:4]}...); the store "
+                            f"{self.path} was made with {store.tokenizer.name} ({store.fingerprint[:4]}...).",
+                            f"Make a matching store:  foreword tokens TEXT --tokenizer {model} --out STORE; "
+                            "or give the text itself:  --data TEXT")
+            yield from bits.texts_of(store, self.limit)
+            return
+        spent = 0
+        for document in reading.documents([self.path], documents=self.documents, column=self.column):
+            if self.split != "all" and split_of(document.text) != self.split:
+                continue
+            if self.limit is not None and spent >= self.limit:
+                return
+            text = bits.text_of(document.text, tokenizer)
+            spent += text.bytes
+            yield text
+
+    def validation(self) -> Corpus:
+        if not self.stored:
+            raise Fault("a mixture needs validation text to fit its weights on.", "Give a store:  --data STORE")
+        return replace(self, split="valid", limit=FITTED_ON)
+
+
+def evaluate_bits(model: OpenModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None) -> Score:
+    """What the corpus costs a model; for one that reads both ways, what guessing each token costs, labelled as such."""
+    texts = corpus.texts(model.tokenizer, model.name)
+    if "fill" in model.abilities:
+        return bits.pseudo_score(model.model, model.tokenizer, texts)
+    whole = corpus.limit or (TokenStore.open(corpus.path, corpus.split).total_bytes if corpus.stored else 0)
+
+    def tell(done: int) -> None:
+        if ticker is not None and whole:
+            ticker.update(min(1.0, done / whole), f"{model.name}  {done:,} bytes")
+
+    return bits.score_texts(model.language_model, model.tokenizer, texts, stride, tell)
+
+
+def mixture_of(models: Sequence[OpenModel], corpus: Corpus, stride: int | None = None) -> Mixture:
+    """A mixture of models that share a tokenizer, its weights fitted on the corpus's validation text."""
+    tokenizer = models[0].tokenizer
+    if len({model.tokenizer.fingerprint for model in models}) > 1:
+        raise Fault("a mixture needs models with the same tokenizer; these have "
+                    + ", ".join(f"{model.name} {model.tokenizer.name}" for model in models) + ".")
+    held_out = list(corpus.validation().texts(tokenizer, models[0].name))
+    mixed = Mixture([model.language_model for model in models])
+    mixed.fit([np.concatenate(bits.log_probs(model.language_model, tokenizer, held_out, stride)) for model in models])
+    return mixed
+
+
+def mixture_bits(models: dict[str, OpenModel], corpus: Corpus,
+                 stride: int | None = None) -> tuple[Score, dict[str, float]]:
+    """(what the corpus costs the mixture, the weight of each model).
+
+    Each model reads in windows of its own; their probabilities for the same token are then mixed.
+    """
+    mixed = mixture_of(list(models.values()), corpus, stride)
+    first = next(iter(models.values()))
+    texts = list(corpus.texts(first.tokenizer, first.name))
+    each = [bits.log_probs(model.language_model, model.tokenizer, texts, stride) for model in models.values()]
+    with np.errstate(divide="ignore"):
+        logs = [np.logaddexp.reduce([weight + one for weight, one in zip(np.log(mixed.weights), rows)]) for rows in zip(*each)]
+    alone = evaluate_bits(first, corpus, stride)
+    score = replace(alone, nats=-float(sum(row.sum() for row in logs)),
+                    policy="each model in its own windows; weights fitted on validation text")
+    check_comparable({"mixture": score, first.name: alone})
+    return score, dict(zip(models, mixed.weights.tolist()))

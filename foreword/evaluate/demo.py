@@ -1,0 +1,160 @@
+"""The demonstration: text found on this machine (or one's own), count models and a small GPT-2, and what came of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from foreword.assembly import loader, toml
+from foreword.assembly.recipe import Recipe
+from foreword.basics.files import write_atomically, write_json
+from foreword.basics.messages import duration, thousands
+from foreword.basics.progress import say, ticking
+from foreword.evaluate.ask import Corpus, evaluate_bits, mixture_bits
+from foreword.evaluate.opened import OpenModel, load
+from foreword.evaluate.report import Page, table, write_page
+from foreword.evaluate.score import Score
+from foreword.runs.folder import RunFolder
+from foreword.runs.train import train
+from foreword.text import reading
+from foreword.text.dedup import without_near_duplicates
+from foreword.text.found import found_documents
+from foreword.tokens.build import build_store
+
+VOCABULARY = 4096
+EVALUATED = 400_000        # bytes of held-out text: enough for three digits, little enough for seconds
+SAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Entrant:
+    label: str
+    recipe: str
+    size: str = ""
+    settings: tuple[str, ...] = ()
+
+
+COUNTS = (
+    Entrant("uniform", "uniform"), Entrant("unigram", "unigram"), Entrant("bigram", "bigram"), Entrant("mixture of orders", "mixture"),
+    Entrant("Kneser-Ney 3", "kneser-ney", settings=("network.order=3",)), Entrant("Kneser-Ney 5", "kneser-ney"),
+)
+NEURAL = Entrant("GPT-2", "gpt2", "laptop")
+
+
+def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0) -> Path:
+    """Everything from text to report.html. What an earlier, interrupted call finished is not done again."""
+    out.mkdir(parents=True, exist_ok=True)
+    corpus, gathered = gather(data, out)
+    build_store([corpus], out / "store", _tokenizer())
+    runs: dict[str, RunFolder] = {}
+    for entrant in (*COUNTS, NEURAL):
+        settings = [*entrant.settings, f"training.seed={seed}"]
+        if entrant is NEURAL:
+            settings.append(f'training.budget="{budget}"')
+        recipe = loader.load(entrant.recipe, entrant.size, settings)
+        runs[entrant.label] = train(recipe, out / "store", out / "runs" / entrant.label.lower().replace(" ", "-"))
+    models = {label: load(run.path) for label, run in runs.items()}
+    held_out = Corpus(out / "store", "test", limit=EVALUATED)
+    with ticking("evaluate") as ticker:
+        scores = {label: evaluate_bits(model, held_out, None, ticker) for label, model in models.items()}
+    mixed = f"{NEURAL.label} + Kneser-Ney 5"
+    parts = {label: models[label] for label in (NEURAL.label, "Kneser-Ney 5")}
+    scores[mixed], weights = mixture_bits(parts, held_out)
+    for line in table(scores, held_out.name, weights):
+        print(line)
+    page = compose(scores, models, runs[NEURAL.label], gathered, weights, mixed)
+    write_page(page, out / "report.html")
+    write_json(out / "report.json", {label: score.values() for label, score in scores.items()})
+    return out / "report.html"
+
+
+def _tokenizer():      # type: ignore[no-untyped-def]
+    from foreword.tokens.kinds import ByteBPE
+    return ByteBPE(vocabulary=VOCABULARY)
+
+
+def gather(data: Sequence[Path], out: Path) -> tuple[Path, dict[str, int]]:
+    """The documents, without near-duplicates, as one jsonl file: copies in the held-out text would flatter every model."""
+    path, counted = out / "corpus.jsonl", out / "corpus.json"
+    if path.is_file() and counted.is_file():
+        return path, json.loads(counted.read_text())
+    report: dict[str, int] = {}
+    source = reading.documents(list(data)) if data else found_documents()
+    said = ", ".join(map(str, data)) if data else "documentation found on this machine"
+    say(f"gathering text: {said}")
+
+    def write(partial: Path) -> None:
+        size = 0
+        with open(partial, "w", encoding="utf-8") as file:
+            for document in without_near_duplicates(source, report=report):
+                file.write(json.dumps({"text": document.text, "source": document.source}, ensure_ascii=False) + "\n")
+                size += len(document.text.encode())
+        report["bytes"] = size
+
+    write_atomically(path, write)
+    write_json(counted, report)
+    say(f"{report['kept']:,} documents, {thousands(report['bytes'])} bytes; left out {report['exact']:,} exact and "
+        f"{report['near']:,} near duplicates")
+    return path, report
+
+
+def compose(scores: dict[str, Score], models: dict[str, OpenModel], run: RunFolder, gathered: dict[str, int],
+            weights: dict[str, float], mixed: str) -> Page:
+    gpt = models[NEURAL.label]
+    texts = gpt.generate("", n=SAMPLES, max_tokens=120, temperature=0.8, top_p=0.95, seed=1)
+    say("five samples of " + NEURAL.label + ":")
+    for text in texts:
+        print("---\n" + text.strip())
+    samples = [(f"{NEURAL.label}, from nothing, temperature 0.8, top_p 0.95", "", text.strip("\n")) for text in texts]
+    records, passport, recipe = run.metrics(), run.passport(), run.recipe()
+    train_curve = [(record["tokens"], record["nll.tokens"]) for record in records if "nll.tokens" in record]
+    valid_curve = [(record["tokens"], record["valid"]["nll.tokens"]) for record in records if "valid" in record]
+    return Page(
+        title="What this text taught seven language models",
+        lead=verdict(scores, weights, mixed, passport["seconds"]), scores=scores,
+        curves={f"{NEURAL.label}, {thousands(passport['parameters'])} parameters": (train_curve, valid_curve)},
+        samples=samples, facts=facts(gathered, passport, recipe, weights), settings=toml.write(recipe.values()),
+        highlight=min(scores, key=lambda name: scores[name].bits_per_byte or 9.0))
+
+
+def verdict(scores: dict[str, Score], weights: dict[str, float], mixed: str, seconds: float) -> list[str]:
+    """What won and what it means, in words."""
+    bits = {name: score.bits_per_byte or 0.0 for name, score in scores.items()}
+    alone = {name: value for name, value in bits.items() if name != mixed}
+    best, size = min(alone, key=alone.__getitem__), next(iter(scores.values())).bytes
+    gpt, kn = bits[NEURAL.label], bits["Kneser-Ney 5"]
+    lines = [f"{best} predicts this text best on its own: {alone[best]:.3f} bits per byte. The {size / 1000:,.0f} kB of held-out "
+             f"text would shrink to {size * alone[best] / 8000:,.0f} kB if it were stored with {best}'s help."]
+    if gpt < kn:
+        lines.append(f"{NEURAL.label}, after {duration(seconds)} of training, is {kn - gpt:.3f} bits per byte better than the best counting "
+                     "model, Kneser-Ney 5: looking back further than five tokens has paid off.")
+    else:
+        beaten = [name for name in ("bigram", "mixture of orders", "Kneser-Ney 3") if gpt < bits[name]]
+        than = f" It already beats {', '.join(beaten)}." if beaten else ""
+        lines.append(f"Counting still wins here: {NEURAL.label} has trained for only {duration(seconds)} and stands {gpt - kn:.3f} bits per byte "
+                     f"behind Kneser-Ney 5, which reads all of the text once in seconds.{than} Give it longer: foreword demo --budget 30m.")
+    gain = min(gpt, kn) - bits[mixed]
+    if gain > 0.0005:
+        lines.append(f"Together they do better than either: the mixture ({weights[NEURAL.label]:.0%} {NEURAL.label}, "
+                     f"{weights['Kneser-Ney 5']:.0%} Kneser-Ney 5) needs {bits[mixed]:.3f}, {gain:.3f} less. They know different things: one "
+                     "remembers phrases, the other has learned what may stand where.")
+    else:
+        lines.append(f"Mixing the two gains nothing here ({bits[mixed]:.3f}): the better one already knows what the other does.")
+    return lines
+
+
+def facts(gathered: dict[str, int], passport: dict, recipe: Recipe, weights: dict[str, float]) -> list[tuple[str, str]]:
+    return [
+        ("text", f"{gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out {gathered['exact']:,} exact and "
+                 f"{gathered['near']:,} near duplicates of {gathered['read']:,}"),
+        ("split", "90% training, 5% validation, 5% test, by a hash of each document"),
+        ("tokenizer", f"byte-level BPE, {VOCABULARY:,} tokens, trained on the training documents only"),
+        (NEURAL.label, f"{passport['parameters']:,} parameters, {passport['tokens']:,} tokens in {duration(passport['seconds'])} "
+                       f"({passport['tokens'] / max(passport['seconds'], 1e-9):,.0f} tokens a second), {recipe.paper}"),
+        ("mixture", " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items()) + ", weights fitted on validation text"),
+        ("evaluated", f"at most {EVALUATED:,} bytes of test documents, each model on the same ones"),
+        ("versions", ", ".join(f"{name} {value}" for name, value in passport["versions"].items())),
+        ("repeat", "foreword demo"),
+    ]

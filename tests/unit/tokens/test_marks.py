@@ -1,0 +1,116 @@
+"""Word starts and sentence ends, checked on the text between the marks."""
+
+import pytest
+
+from foreword.basics.messages import Fault
+from foreword.tokens import KINDS
+from foreword.tokens.marks import MARKS, check, encode_with_marks
+
+ENGLISH = ('Dr. Smith paid 3.14 dollars. "Why?" he asked... Nobody knew (not even J. Doe.) The end!\n\n'
+           "A heading without a stop\n\nIt's unbelievable. One line.\nAnother line")
+CHINESE = "话说天下大势，分久必合。“你好！”他说。Hello world.今天好吗？好…好\n第二行"
+KINDS_HERE = KINDS.names()
+
+
+def trained(kind: str):
+    spec = KINDS.find(kind)
+    sized = {"vocabulary": 330} if kind in ("byte_bpe", "char_bpe", "wordpiece", "unigram") else {}
+    return spec(**sized).train(iter([ENGLISH, CHINESE, ENGLISH]))
+
+
+def parts(tokenizer, text: str, mark: str, ends: bool) -> list[str]:
+    """The text cut before (or after) the tokens that carry the mark, as decoded."""
+    ids, flags = encode_with_marks(tokenizer, [text], (mark,))
+    cuts, one = [], []
+    for id, flag in zip(ids[0].tolist(), flags[0].tolist()):
+        if flag and not ends and one:
+            cuts.append(one)
+            one = []
+        one.append(id)
+        if flag and ends:
+            cuts.append(one)
+            one = []
+    return [tokenizer.decode(cut).strip() for cut in [*cuts, one] if cut]
+
+
+SENTENCES = ["Dr. Smith paid 3.14 dollars.", '"Why?"', "he asked...", "Nobody knew (not even J. Doe.)", "The end!",
+             "A heading without a stop", "It's unbelievable.", "One line.", "Another line"]
+CHINESE_SENTENCES = ["话说天下大势，分久必合。", "“你好！”", "他说。", "Hello world.", "今天好吗？", "好…", "好\n第二行"]
+
+
+@pytest.mark.parametrize("kind", ["byte", "unicode", "byte_bpe"])
+def test_sentences_end_where_a_reader_would_end_them(kind):
+    tokenizer = trained(kind)
+    assert parts(tokenizer, ENGLISH, "sentence_end", ends=True) == SENTENCES
+    assert parts(tokenizer, CHINESE, "sentence_end", ends=True) == CHINESE_SENTENCES
+
+
+@pytest.mark.parametrize("kind", ["char_bpe", "wordpiece", "unigram", "ascii"])
+def test_sentences_end_in_the_same_places_for_lossy_kinds(kind):
+    def letters(text: str) -> str:
+        return "".join(character for character in text.lower() if character.isascii() and character.isalnum())
+
+    tokenizer = trained(kind)
+    found = parts(tokenizer, ENGLISH, "sentence_end", ends=True)
+    assert [letters(sentence) for sentence in found] == [letters(sentence) for sentence in SENTENCES]
+    if kind != "ascii":
+        assert len(parts(tokenizer, CHINESE, "sentence_end", ends=True)) == len(CHINESE_SENTENCES)
+
+
+@pytest.mark.parametrize("kind", ["byte", "unicode", "byte_bpe"])
+def test_words_start_at_letters_marks_and_chinese_characters(kind):
+    tokenizer = trained(kind)
+    assert parts(tokenizer, "It's unbelievable, e\u0301t\u00e9.", "word_start", ends=False) == [
+        "It", "'", "s", "unbelievable", ",", "e\u0301t\u00e9", "."]
+    assert parts(tokenizer, "你好 world！", "word_start", ends=False) == ["你", "好", "world", "！"]
+
+
+@pytest.mark.parametrize("kind", ["wordpiece", "char_bpe"])
+def test_words_of_lossy_kinds_start_where_their_first_piece_stands(kind):
+    tokenizer = trained(kind)
+    ids, flags = encode_with_marks(tokenizer, ["  Unbelievable lines 你好"], ("word_start",))
+    pieces = tokenizer.pieces(ids[0])
+    starts = [piece for piece, flag in zip(pieces, flags[0]) if flag]
+    assert len(pieces) > 4
+    assert len(starts) == 4
+    assert pieces[0] == starts[0]
+    assert not any(piece.startswith("##") for piece in starts)
+
+
+@pytest.mark.parametrize("kind", KINDS_HERE)
+def test_the_marks_of_many_texts_are_those_of_each(kind):
+    tokenizer = trained(kind)
+    texts = [ENGLISH, "", CHINESE, "no stop", "   ", "one\n\n\n", "\n\ntwo. ", "é"]
+    ids, flags = encode_with_marks(tokenizer, texts, MARKS)
+    for text, some_ids, some_flags in zip(texts, ids, flags):
+        alone_ids, alone_flags = encode_with_marks(tokenizer, [text], MARKS)
+        assert some_ids.tolist() == alone_ids[0].tolist() == tokenizer.encode(text)
+        assert some_flags.tolist() == alone_flags[0].tolist()
+        assert len(some_flags) == len(some_ids)
+
+
+@pytest.mark.parametrize("kind", ["byte", "byte_bpe", "wordpiece", "unigram", "word"])
+def test_the_end_of_a_document_is_the_end_of_a_sentence(kind):
+    _, flags = encode_with_marks(trained(kind), ["no stop here", "nor here"], ("sentence_end",))
+    assert [flag[-1] for flag in flags] == [1, 1]
+    assert [flag.sum() for flag in flags] == [1, 1]
+
+
+def test_each_mark_has_its_bit_in_the_order_of_the_names():
+    tokenizer = trained("byte")
+    _, flags = encode_with_marks(tokenizer, ["a b."], ("word_start", "sentence_end"))
+    assert flags[0].tolist() == [1, 0, 1, 3]
+    _, flags = encode_with_marks(tokenizer, ["a b."], ("sentence_end", "word_start"))
+    assert flags[0].tolist() == [2, 0, 2, 3]
+
+
+def test_a_page_of_dots_or_newlines_is_no_trouble():
+    tokenizer = trained("byte")
+    for text in ("." * 200_000 + "x", "\n" * 200_000, '."' * 50_000 + "x", "a" + "\n \t" * 50_000):
+        ids, flags = encode_with_marks(tokenizer, [text], MARKS)
+        assert len(ids[0]) == len(flags[0]) == len(text)
+
+
+def test_an_unknown_mark_is_a_fault():
+    with pytest.raises(Fault, match="Did you mean word_start"):
+        check(("word_strat",))
