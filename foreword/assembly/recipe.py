@@ -45,7 +45,7 @@ class Recipe(Spec):
     def faults(self) -> list[tuple[str, str]]:
         """What is wrong with parts that are each right but do not fit together."""
         found = []
-        reads = getattr(self.network, "reads", frozenset())
+        reads: frozenset[str] = getattr(self.network, "reads", frozenset())
         if self.head is not None and (unread := set(self.objective.writes) - set(reads)):
             found.append(("objective", f"objective.kind = {kind(self.objective)!r} fills {sorted(unread)}, which "
                                        f"network.kind = {kind(self.network)!r} does not read."))

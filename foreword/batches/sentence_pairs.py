@@ -91,7 +91,9 @@ def stretches(store: TokenStore, room: int, short: float, seed: int) -> tuple[np
             if last - stop < 2:
                 stop = last
             if stop - at >= 2:
-                starts.append(at), stops.append(stop), owners.append(document)
+                starts.append(at)
+                stops.append(stop)
+                owners.append(document)
             at = stop
         begin = end
     return np.asarray(starts, np.int64), np.asarray(stops, np.int64), np.asarray(owners, np.int64)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -13,7 +13,7 @@ def check(
     recipe: Annotated[list[str], typer.Argument(help="Recipe files or names.")],
     size: Size = "",
     settings: Set = None,
-) -> Optional[int]:
+) -> int | None:
     """Check recipes without training them."""
     from foreword.basics.messages import Fault, Faults
     from foreword.cli.preparing import recipe_for

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
 
 def demo(
-    data: Annotated[Optional[list[Path]], typer.Option("--data", help="Your own text; documentation found on this machine if not said.")] = None,
+    data: Annotated[list[Path] | None, typer.Option(
+        "--data", help="Your own text; documentation found on this machine if not said.")] = None,
     budget: Annotated[str, typer.Option(help="How long the network trains.")] = "3m",
     out: Annotated[Path, typer.Option("--out", help="Where everything goes.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(help="Where all chance comes from.")] = 0,

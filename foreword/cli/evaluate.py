@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -13,11 +13,12 @@ from foreword.cli.options import Column, Documents, Json
 
 def evaluate(
     models: Annotated[list[str], typer.Argument(help="Runs or model folders; the word `bits` may follow them.")],
-    data: Annotated[Optional[Path], typer.Option("--data", help="A store or text; a run's own store if not said.")] = None,
+    data: Annotated[Path | None, typer.Option("--data", help="A store or text; a run's own store if not said.")] = None,
     split: Annotated[str, typer.Option(help="train, valid or test of a store; all, of text.")] = "",
-    stride: Annotated[Optional[int], typer.Option(help="Tokens scored per window; half the context if not said.")] = None,
-    limit: Annotated[Optional[int], typer.Option(help="At most this many bytes of text.")] = None,
-    mix: Annotated[bool, typer.Option("--mix", help="Also a mixture of all models given, its weights fitted on validation text.")] = False,
+    stride: Annotated[int | None, typer.Option(help="Tokens scored per window; half the context if not said.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most this many bytes of text.")] = None,
+    mix: Annotated[bool, typer.Option(
+        "--mix", help="Also a mixture of all models given, its weights fitted on validation text.")] = False,
     documents: Documents = "auto",
     column: Column = "text",
     as_json: Json = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -13,14 +13,14 @@ from foreword.cli.options import Json
 
 def generate(
     model: Annotated[str, typer.Argument(help="A run or a model folder.")],
-    prompts: Annotated[Optional[list[str]], typer.Argument(help="What to continue; nothing: a document from its start.")] = None,
+    prompts: Annotated[list[str] | None, typer.Argument(help="What to continue; nothing: a document from its start.")] = None,
     max_tokens: Annotated[int, typer.Option(help="At most so many tokens.")] = 100,
     min_tokens: Annotated[int, typer.Option(help="At least so many.")] = 0,
     temperature: Annotated[float, typer.Option(help="Below 1 safer, above 1 wilder; 0 always the likeliest.")] = 1.0,
     top_k: Annotated[int, typer.Option(help="Choose among the k likeliest; 0: all.")] = 0,
     top_p: Annotated[float, typer.Option(help="Choose among the likeliest that together have this probability.")] = 1.0,
     repetition_penalty: Annotated[float, typer.Option(help="Above 1: what was said becomes less likely.")] = 1.0,
-    stop: Annotated[Optional[list[str]], typer.Option(help="Stop before this text. May be repeated.")] = None,
+    stop: Annotated[list[str] | None, typer.Option(help="Stop before this text. May be repeated.")] = None,
     n: Annotated[int, typer.Option("-n", "--n", help="Samples per prompt.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
     as_json: Json = False,

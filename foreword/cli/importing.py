@@ -17,4 +17,5 @@ def import_(
     """Bring a model in: every tensor accounted for, then written as a run."""
     from foreword.runs.moving import bring_in
     run, loaded = bring_in(source, out)
-    print(f"{loaded.recipe.name}: {len(loaded.model.weights())} tensors, {loaded.model.parameter_count():,} parameters; run in {run.path}")
+    print(f"{loaded.recipe.name}: {len(loaded.model.weights())} tensors, {loaded.model.parameter_count():,} parameters; "
+          f"run in {run.path}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-Set = Annotated[Optional[list[str]], typer.Option("--set", help="Another value for one setting: section.key=value. May be repeated.")]
+Set = Annotated[list[str] | None, typer.Option(
+    "--set", help="Another value for one setting: section.key=value. May be repeated.")]
 Size = Annotated[str, typer.Option("--size", help="One of the recipe's sizes; the published one if not said.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
 Documents = Annotated[str, typer.Option(help="How files become documents: auto, file, paragraph or line.")]

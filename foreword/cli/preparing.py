@@ -13,7 +13,7 @@ from foreword.basics.progress import say
 
 if TYPE_CHECKING:
     from foreword.assembly.recipe import Recipe
-    from foreword.basics.spec import Spec
+    from foreword.tokens.kinds import TokenizerSpec
     from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -28,7 +28,7 @@ def shares(text: str) -> tuple[float, float, float]:
     return train, valid, test
 
 
-def chosen_tokenizer(name: str, settings: dict[str, Any]) -> Tokenizer | Spec:
+def chosen_tokenizer(name: str, settings: dict[str, Any]) -> Tokenizer | TokenizerSpec:
     """A kind to be trained, or the tokenizer of a run, a store or a model folder."""
     from foreword.tokens import KINDS
     from foreword.tokens.tokenizer import Tokenizer

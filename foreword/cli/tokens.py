@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -12,16 +12,20 @@ from foreword.cli.options import Column, Documents, Json, Out
 
 
 def tokens(
-    data: Annotated[list[Path], typer.Argument(help="Text: files or folders (txt, md, jsonl, jsonl.gz, jsonl.zst, csv, parquet).")],
+    data: Annotated[list[Path], typer.Argument(
+        help="Text: files or folders (txt, md, jsonl, jsonl.gz, jsonl.zst, csv, parquet).")],
     out: Out,
-    tokenizer: Annotated[str, typer.Option(help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")] = "byte_bpe",
-    vocabulary: Annotated[Optional[int], typer.Option(help="How many tokens a trained tokenizer has.")] = None,
-    lowercase: Annotated[Optional[bool], typer.Option(help="Lower-case the text (kinds that can).")] = None,
+    tokenizer: Annotated[str, typer.Option(
+        help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")] = "byte_bpe",
+    vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has.")] = None,
+    lowercase: Annotated[bool | None, typer.Option(help="Lower-case the text (kinds that can).")] = None,
     documents: Documents = "auto",
     column: Column = "text",
-    splits: Annotated[str, typer.Option(help="Shares of train/valid/test; a document's own text decides where it goes.")] = "0.9/0.05/0.05",
-    marks: Annotated[str, typer.Option(help="What to note of each token: sentence_end, word_start; or none.")] = "sentence_end,word_start",
-    workers: Annotated[Optional[int], typer.Option(help="Processes; all cores if not said.")] = None,
+    splits: Annotated[str, typer.Option(
+        help="Shares of train/valid/test; a document's own text decides where it goes.")] = "0.9/0.05/0.05",
+    marks: Annotated[str, typer.Option(
+        help="What to note of each token: sentence_end, word_start; or none.")] = "sentence_end,word_start",
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores if not said.")] = None,
     as_json: Json = False,
 ) -> None:
     """Make a tokenizer and a store of ids from text."""
@@ -38,5 +42,6 @@ def tokens(
         return
     for split, part in facts["splits"].items():
         per = part["bytes"] / max(part["tokens"], 1)
-        print(f"{split:6} {part['documents']:>9,} documents {part['bytes']:>14,} bytes {part['tokens']:>13,} tokens  {per:.2f} bytes per token")
+        print(f"{split:6} {part['documents']:>9,} documents {part['bytes']:>14,} bytes {part['tokens']:>13,} tokens  "
+              f"{per:.2f} bytes per token")
     print(f"store in {out}")

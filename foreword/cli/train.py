@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
@@ -13,10 +13,10 @@ from foreword.cli.options import Column, Documents, Set, Size
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe's name or file, or a run to repeat.")],
     data: Annotated[Path, typer.Option("--data", help="A store, or text (a store is then made of it first).")],
-    out: Annotated[Optional[Path], typer.Option("--out", help="The run folder; runs/NAME if not said.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME if not said.")] = None,
     size: Size = "",
-    budget: Annotated[Optional[str], typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")] = None,
-    seed: Annotated[Optional[int], typer.Option(help="Where all chance comes from.")] = None,
+    budget: Annotated[str | None, typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")] = None,
+    seed: Annotated[int | None, typer.Option(help="Where all chance comes from.")] = None,
     settings: Set = None,
     documents: Documents = "auto",
     column: Column = "text",

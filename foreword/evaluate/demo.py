@@ -22,6 +22,7 @@ from foreword.text import reading
 from foreword.text.dedup import without_near_duplicates
 from foreword.text.found import found_documents
 from foreword.tokens.build import build_store
+from foreword.tokens.kinds import ByteBPE
 
 VOCABULARY = 4096
 EVALUATED = 400_000        # bytes of held-out text: enough for three digits, little enough for seconds
@@ -37,7 +38,8 @@ class Entrant:
 
 
 COUNTS = (
-    Entrant("uniform", "uniform"), Entrant("unigram", "unigram"), Entrant("bigram", "bigram"), Entrant("mixture of orders", "mixture"),
+    Entrant("uniform", "uniform"), Entrant("unigram", "unigram"), Entrant("bigram", "bigram"),
+    Entrant("mixture of orders", "mixture"),
     Entrant("Kneser-Ney 3", "kneser-ney", settings=("network.order=3",)), Entrant("Kneser-Ney 5", "kneser-ney"),
 )
 NEURAL = Entrant("GPT-2", "gpt2", "laptop")
@@ -47,7 +49,7 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0) -> 
     """Everything from text to report.html. What an earlier, interrupted call finished is not done again."""
     out.mkdir(parents=True, exist_ok=True)
     corpus, gathered = gather(data, out)
-    build_store([corpus], out / "store", _tokenizer())
+    build_store([corpus], out / "store", ByteBPE(vocabulary=VOCABULARY))
     runs: dict[str, RunFolder] = {}
     for entrant in (*COUNTS, NEURAL):
         settings = [*entrant.settings, f"training.seed={seed}"]
@@ -68,11 +70,6 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0) -> 
     write_page(page, out / "report.html")
     write_json(out / "report.json", {label: score.values() for label, score in scores.items()})
     return out / "report.html"
-
-
-def _tokenizer():      # type: ignore[no-untyped-def]
-    from foreword.tokens.kinds import ByteBPE
-    return ByteBPE(vocabulary=VOCABULARY)
 
 
 def gather(data: Sequence[Path], out: Path) -> tuple[Path, dict[str, int]]:
@@ -128,18 +125,19 @@ def verdict(scores: dict[str, Score], weights: dict[str, float], mixed: str, sec
     lines = [f"{best} predicts this text best on its own: {alone[best]:.3f} bits per byte. The {size / 1000:,.0f} kB of held-out "
              f"text would shrink to {size * alone[best] / 8000:,.0f} kB if it were stored with {best}'s help."]
     if gpt < kn:
-        lines.append(f"{NEURAL.label}, after {duration(seconds)} of training, is {kn - gpt:.3f} bits per byte better than the best counting "
-                     "model, Kneser-Ney 5: looking back further than five tokens has paid off.")
+        lines.append(f"{NEURAL.label}, after {duration(seconds)} of training, is {kn - gpt:.3f} bits per byte better than "
+                     "the best counting model, Kneser-Ney 5: looking back further than five tokens has paid off.")
     else:
         beaten = [name for name in ("bigram", "mixture of orders", "Kneser-Ney 3") if gpt < bits[name]]
         than = f" It already beats {', '.join(beaten)}." if beaten else ""
-        lines.append(f"Counting still wins here: {NEURAL.label} has trained for only {duration(seconds)} and stands {gpt - kn:.3f} bits per byte "
-                     f"behind Kneser-Ney 5, which reads all of the text once in seconds.{than} Give it longer: foreword demo --budget 30m.")
+        lines.append(f"Counting still wins here: {NEURAL.label} has trained for only {duration(seconds)} and stands "
+                     f"{gpt - kn:.3f} bits per byte behind Kneser-Ney 5, which reads all of the text once in seconds.{than} "
+                     "Give it longer: foreword demo --budget 30m.")
     gain = min(gpt, kn) - bits[mixed]
     if gain > 0.0005:
         lines.append(f"Together they do better than either: the mixture ({weights[NEURAL.label]:.0%} {NEURAL.label}, "
-                     f"{weights['Kneser-Ney 5']:.0%} Kneser-Ney 5) needs {bits[mixed]:.3f}, {gain:.3f} less. They know different things: one "
-                     "remembers phrases, the other has learned what may stand where.")
+                     f"{weights['Kneser-Ney 5']:.0%} Kneser-Ney 5) needs {bits[mixed]:.3f}, {gain:.3f} less. They know "
+                     "different things: one remembers phrases, the other has learned what may stand where.")
     else:
         lines.append(f"Mixing the two gains nothing here ({bits[mixed]:.3f}): the better one already knows what the other does.")
     return lines
@@ -147,13 +145,14 @@ def verdict(scores: dict[str, Score], weights: dict[str, float], mixed: str, sec
 
 def facts(gathered: dict[str, int], passport: dict, recipe: Recipe, weights: dict[str, float]) -> list[tuple[str, str]]:
     return [
-        ("text", f"{gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out {gathered['exact']:,} exact and "
-                 f"{gathered['near']:,} near duplicates of {gathered['read']:,}"),
+        ("text", f"{gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out {gathered['exact']:,} "
+                 f"exact and {gathered['near']:,} near duplicates of {gathered['read']:,}"),
         ("split", "90% training, 5% validation, 5% test, by a hash of each document"),
         ("tokenizer", f"byte-level BPE, {VOCABULARY:,} tokens, trained on the training documents only"),
         (NEURAL.label, f"{passport['parameters']:,} parameters, {passport['tokens']:,} tokens in {duration(passport['seconds'])} "
                        f"({passport['tokens'] / max(passport['seconds'], 1e-9):,.0f} tokens a second), {recipe.paper}"),
-        ("mixture", " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items()) + ", weights fitted on validation text"),
+        ("mixture", " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items())
+                    + ", weights fitted on validation text"),
         ("evaluated", f"at most {EVALUATED:,} bytes of test documents, each model on the same ones"),
         ("versions", ", ".join(f"{name} {value}" for name, value in passport["versions"].items())),
         ("repeat", "foreword demo"),

@@ -123,7 +123,8 @@ class OpenModel:
         limit, length = self.language_model.context, len(self.tokenizer.encode(prompt))
         if limit is None or length <= limit:
             return ""
-        return f"the prompt has {length:,} tokens; {self.recipe.name} looks back at most {limit:,}: only the last {limit:,} count."
+        return (f"the prompt has {length:,} tokens; {self.recipe.name} looks back at most {limit:,}: "
+                f"only the last {limit:,} count.")
 
     @torch.inference_mode()
     def embed(self, texts: Sequence[str], pool: str = "mean", layer: int = -1) -> np.ndarray:

@@ -28,7 +28,8 @@ def table(scores: dict[str, Score], text: str, weights: dict[str, float] | None 
         yield "PSEUDO-LIKELIHOOD: tokens guessed from both sides. Not a probability of the text; never compare it with one."
     if not first.lossless:
         lost = f" ({first.unknown:,} unknown tokens)" if first.unknown else ""
-        yield f"The tokenizer loses part of the text{lost}: bits per byte of the original text would flatter it, so they are not given."
+        yield (f"The tokenizer loses part of the text{lost}: bits per byte of the original text would flatter it, "
+               "so they are not given.")
     if weights:
         yield "mixture = " + " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items())
     for policy in dict.fromkeys(score.policy for score in scores.values()):
@@ -58,9 +59,11 @@ class Page:
 def write_page(page: Page, path: Path) -> None:
     """One HTML file that needs nothing else."""
     from jinja2 import Environment, PackageLoader, select_autoescape
-    template = Environment(loader=PackageLoader("foreword.evaluate", "."), autoescape=select_autoescape()).get_template("report.html")
+    pages = Environment(loader=PackageLoader("foreword.evaluate", "."), autoescape=select_autoescape())
+    template = pages.get_template("report.html")
     ordered = sorted(page.scores.items(), key=lambda item: item[1].bits_per_byte or 0.0)
-    text = template.render(page=page, ordered=ordered, bars=bars(page), curves=[curve(name, *lines) for name, lines in page.curves.items()])
+    curves = [curve(name, *lines) for name, lines in page.curves.items()]
+    text = template.render(page=page, ordered=ordered, bars=bars(page), curves=curves)
     write_text(path, text)
 
 

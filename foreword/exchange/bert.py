@@ -50,7 +50,8 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
 def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
     act = ActivationsBack.get(config.get("hidden_act", "gelu"), "gelu_erf")
     parts = [{"kind": "masked"}] + ([{"kind": "next_sentence"}] if "next_sentence" in heads else [])
-    width, epsilon, drop = config.get("hidden_size", 768), config.get("layer_norm_eps", 1e-12), config.get("hidden_dropout_prob", 0.1)
+    width, epsilon = config.get("hidden_size", 768), config.get("layer_norm_eps", 1e-12)
+    drop = config.get("hidden_dropout_prob", 0.1)
     return {
         "network": {
             "layers": config.get("num_hidden_layers", 12), "width": width, "heads": config.get("num_attention_heads", 12),

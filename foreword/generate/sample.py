@@ -86,14 +86,15 @@ def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Seque
         return found
     log_probs, state = model.begin([np.asarray(prompt, np.int64) for prompt in prompts])
     for step in range(how.max_tokens):
+        rows = going.tolist()
         log_probs = torch.as_tensor(log_probs)
-        said = [np.asarray([*prompts[row], *found[row].ids], np.int64) for row in going]
+        said = [np.asarray([*prompts[row], *found[row].ids], np.int64) for row in rows]
         allowed = log_probs.clone()
         if step < how.min_tokens and end >= 0:
             allowed[:, end] = -torch.inf
-        tokens = how.choose(how.scores(allowed, said), [draws[row] for row in going])
+        tokens = how.choose(how.scores(allowed, said), [draws[row] for row in rows])
         stays = []
-        for place, (row, token) in enumerate(zip(going, tokens.tolist())):
+        for place, (row, token) in enumerate(zip(rows, tokens.tolist())):
             one = found[row]
             if token == end:
                 one.reason = "end"
@@ -102,7 +103,7 @@ def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Seque
             one.log_probability += float(log_probs[place, token])
             new = tellers[row].add(token)
             if stream and new:
-                stream(int(row), new)
+                stream(row, new)
             if tellers[row].stopped:
                 one.reason = "stop"
             else:
@@ -113,9 +114,9 @@ def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Seque
             state = model.select(state, np.asarray(stays))
             going, tokens = going[stays], tokens[stays]
         log_probs, state = model.advance(tokens, state)
-    for row, (one, teller) in enumerate(zip(found, tellers)):
+    for place, (one, teller) in enumerate(zip(found, tellers)):
         rest = teller.close()
         if stream and rest:
-            stream(row, rest)
+            stream(place, rest)
         one.text = teller.text
     return found

@@ -52,7 +52,7 @@ class Network(nn.Module):
     def forward(self, inputs: Inputs, state: State = None) -> Output:
         raise TypeError(f"{type(self).__name__} has no forward.")
 
-    def table(self) -> nn.Parameter:
+    def table(self) -> Tensor:
         """The table of token vectors, for a head that shares it."""
         raise TypeError(f"{type(self).__name__} has no table of token vectors.")
 
@@ -74,6 +74,9 @@ class NetworkSpec(Spec):
 
 class Model(nn.Module):
     """A network and the heads that read it."""
+
+    network: Network
+    heads: Any        # an nn.ModuleDict; each objective knows the type of its own
 
     def __init__(self, network: Network, heads: dict[str, nn.Module]):
         super().__init__()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.parts.embeddings import Embeddings
@@ -42,7 +42,7 @@ class BidirectionalTransformer(Network):
             layers.append(x)
         return Output(x, tuple(layers))
 
-    def table(self) -> nn.Parameter:
+    def table(self) -> Tensor:
         return self.embeddings.tokens.weight
 
     def draw(self, module: nn.Module) -> None:

@@ -72,7 +72,7 @@ class CausalTransformer(Network):
             return torch.arange(start, start + ids.size(1), device=ids.device)
         return (real.cumsum(1)[:, -ids.size(1):] - 1).clamp(min=0)
 
-    def table(self) -> nn.Parameter:
+    def table(self) -> Tensor:
         return self.embeddings.tokens.weight
 
     def draw(self, module: nn.Module) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils._pytree import tree_map
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class NeuralReader:
 
     tokens_at_once = 8192        # how many positions one call of the network takes when scoring
 
-    def __init__(self, network: Network, head: nn.Module, end: int, inputs: Callable[..., Any]):
+    def __init__(self, network: Network, head: Any, end: int, inputs: Callable[..., Any]):
         self.network, self.head, self.end, self.inputs = network, head, end, inputs
         self.context = network.context
 

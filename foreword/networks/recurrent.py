@@ -53,7 +53,7 @@ class Recurrent(Network):
         inputs = spec.embedding or spec.width
         self.tokens = nn.Embedding(vocabulary, inputs)
         self.drop = nn.Dropout(spec.dropout)
-        self.cell = spec.cell.build(spec.width, inputs, spec.layers, spec.dropout)
+        self.cell: Any = spec.cell.build(spec.width, inputs, spec.layers, spec.dropout)
         self.draw(self)
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
@@ -76,7 +76,7 @@ class Recurrent(Network):
             outputs.append(out)
         return torch.cat(outputs, 1), state
 
-    def table(self) -> nn.Parameter:
+    def table(self) -> Tensor:
         return self.tokens.weight
 
     def draw(self, module: nn.Module) -> None:

@@ -35,7 +35,9 @@ class Masked(Objective):
         for row in rows:
             ids, parts = with_specials(row, tokenizer)
             shown, guessed = self.hide(ids, tokenizer.special("[mask]"), ordinary, row.chance)
-            texts.append(shown), segments.append(parts), targets.append(guessed)
+            texts.append(shown)
+            segments.append(parts)
+            targets.append(guessed)
         fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
         inputs = Inputs(padded(texts, fill), real(texts), padded(segments, 0))
         return Batch(inputs, {"tokens": padded(targets, NOTHING)})

@@ -57,11 +57,12 @@ class NormAfter(nn.Module):
         return self.norm(x + self.drop(change))
 
 
-NORMS = {"before": NormBefore, "after": NormAfter}
+NORMS: dict[Place, type[NormBefore | NormAfter]] = {"before": NormBefore, "after": NormAfter}
 
 
 class Block(nn.Module):
-    def __init__(self, attention: Attention, feedforward: FeedForward, around: tuple[nn.Module, nn.Module]):
+    def __init__(self, attention: Attention, feedforward: FeedForward,
+                 around: tuple[NormBefore | NormAfter, NormBefore | NormAfter]):
         super().__init__()
         self.attention, self.feedforward = attention, feedforward
         self.first, self.second = around

@@ -1,8 +1,8 @@
-"""Heads read a network's vectors. A token head answers two questions: `nll` of given targets, and `log_probs` of all."""
+"""Heads read a network's vectors. A token head answers two questions, `nll` of given targets, and `log_probs` of all."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, cast
 
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -14,11 +14,11 @@ from foreword.parts.block import Activation, activation
 class TokenHead(nn.Module):
     """A softmax over the whole vocabulary; subclasses say what happens to the vectors before it."""
 
-    def __init__(self, width: int, vocabulary: int, table: nn.Parameter | None, bias: bool):
+    def __init__(self, width: int, vocabulary: int, table: Tensor | None, bias: bool):
         super().__init__()
         self.out = nn.Linear(width, vocabulary, bias=bias)
         if table is not None:
-            self.out.weight = table        # tied: the table of token vectors reads as well as writes
+            self.out.weight = cast(nn.Parameter, table)        # tied: the table of token vectors reads as well as writes
 
     def prepare(self, hidden: Tensor) -> Tensor:
         return hidden
@@ -42,7 +42,7 @@ class FullSoftmax(TokenHead):
 class TransformedHead(TokenHead):
     """BERT's: a dense layer, its activation and a norm come first, and each token has a bias."""
 
-    def __init__(self, width: int, vocabulary: int, table: nn.Parameter | None, act: Activation, epsilon: float):
+    def __init__(self, width: int, vocabulary: int, table: Tensor | None, act: Activation, epsilon: float):
         super().__init__(width, vocabulary, table, bias=True)
         self.dense = nn.Linear(width, width)
         self.act = activation(act)
@@ -60,7 +60,7 @@ class Softmax(HeadSpec):
     kind: Literal["softmax"] = "softmax"
     bias: bool = False
 
-    def build(self, width: int, vocabulary: int, table: nn.Parameter | None) -> TokenHead:
+    def build(self, width: int, vocabulary: int, table: Tensor | None) -> TokenHead:
         return FullSoftmax(width, vocabulary, table if self.tied else None, self.bias)
 
 
@@ -69,7 +69,7 @@ class TransformedSoftmax(HeadSpec):
     activation: Activation = "gelu_erf"
     norm_epsilon: float = 1e-12
 
-    def build(self, width: int, vocabulary: int, table: nn.Parameter | None) -> TokenHead:
+    def build(self, width: int, vocabulary: int, table: Tensor | None) -> TokenHead:
         return TransformedHead(width, vocabulary, table if self.tied else None, self.activation, self.norm_epsilon)
 
 

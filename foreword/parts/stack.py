@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 
-from torch import nn
+from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
 from foreword.parts.attention import Attention
-from foreword.parts.block import NORMS, Activation, Block, FeedForward, Place
+from foreword.parts.block import NORMS, Activation, Block, FeedForward, NormAfter, NormBefore, Place
 
 
 class Dropout(Spec):
@@ -39,7 +39,7 @@ class Initial(Spec):
                 nn.init.ones_(part.weight)
                 nn.init.zeros_(part.bias)
 
-    def draw(self, weight: nn.Parameter, deviation: float) -> None:
+    def draw(self, weight: Tensor, deviation: float) -> None:
         if self.truncated:
             nn.init.trunc_normal_(weight, 0.0, deviation, -2 * deviation, 2 * deviation)
         else:
@@ -73,16 +73,16 @@ class StackSpec(Spec):
         """The stack, drawn as `initial` says."""
         inner = self.inner or 4 * self.width
 
-        def norm() -> nn.Module:
+        def norm() -> NormBefore | NormAfter:
             return NORMS[self.norm](self.width, self.norm_epsilon, self.dropout.residual)
 
-        blocks = nn.ModuleList(
-            Block(Attention(self.width, self.heads, self.dropout.attention),
-                  FeedForward(self.width, inner, self.activation), (norm(), norm()))
-            for _ in range(self.layers))
+        made = [Block(Attention(self.width, self.heads, self.dropout.attention),
+                      FeedForward(self.width, inner, self.activation), (norm(), norm()))
+                for _ in range(self.layers)]
+        blocks = nn.ModuleList(made)
         self.initial.apply(blocks)
         if self.initial.scaled_residuals:
-            for block in blocks:        # two residual additions per layer (GPT-2 paper, section 2.3)
+            for block in made:        # two residual additions per layer (GPT-2 paper, section 2.3)
                 for out in (block.attention.out, block.feedforward.out):
                     self.initial.draw(out.weight, self.initial.deviation / math.sqrt(2 * self.layers))
         return blocks

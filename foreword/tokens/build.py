@@ -375,7 +375,7 @@ def _no_empty_split(splits: dict[str, dict[str, Any]], fractions: Fractions, doc
     empty = [name for name, fraction in zip(SPLITS, fractions) if fraction > 0 and not splits[name]["documents"]]
     if empty:
         finer = "" if documents == "line" else f"--documents {'line' if documents == 'paragraph' else 'paragraph'}, or "
-        raise Fault(f"there are {number:,} documents, and none of them fell into the {' and the '.join(empty)} split.",
+        raise Fault(f"documents: {number:,}; none fell into the {' and the '.join(empty)} split.",
                     f"Cut the text into more documents ({finer}more text), or give other --fractions.")
 
 

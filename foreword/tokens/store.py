@@ -23,6 +23,7 @@ from foreword.tokens.tokenizer import Tokenizer
 FORMAT = 1
 SPLITS = ("train", "valid", "test")
 PER_DOCUMENT = ("ends", "bytes", "characters", "words")
+HEADER = 128           # bytes before the numbers in an .npy file
 OPEN_AT_ONCE = 64      # a mapped file keeps a file descriptor, and a large corpus has thousands of shards
 
 
@@ -149,8 +150,8 @@ class TokenStore:
             path = self.folder / self.split / name
             if not path.is_file():
                 faults.append(Fault(f"{path} is not there.", "Make the store again."))
-            elif path.stat().st_size < least:
-                faults.append(Fault(f"{path} is cut short: {path.stat().st_size:,} bytes of at least {least:,}.",
+            elif path.stat().st_size < HEADER + least:
+                faults.append(Fault(f"{path} is cut short: {path.stat().st_size:,} bytes of {HEADER + least:,}.",
                                     "Make the store again."))
         return faults
 

@@ -133,8 +133,8 @@ class GradientLearner:
             loss = self.objective.loss(self.model, part, state)
             self.states.append(None if batch.continues is None else loss.state)
             # charges are sums; dividing by the guesses of the whole step makes parts of any size add up exactly
-            value = sum(charge.weight * charge.total / max(guesses[name], 1) for name, charge in loss.charges.items())
-            value = value + sum(cost * part.size / batch.size for cost in loss.costs.values())
+            owed = [charge.weight * charge.total / max(guesses[name], 1) for name, charge in loss.charges.items()]
+            value = torch.stack(owed + [cost * part.size / batch.size for cost in loss.costs.values()]).sum()
             value.backward()
             total += float(value.detach())
             for name, charge in loss.charges.items():

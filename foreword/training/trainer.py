@@ -34,8 +34,8 @@ class Duty:
     def turns(self, progress: Progress, spent: float, epochs: float) -> int:
         """How many times it has fallen due since the beginning of the run."""
         if self.period.__class__ is float:
-            return int(spent / self.period + 1e-9)
-        budget = Budget.parse(self.period)
+            return int(spent / float(self.period) + 1e-9)
+        budget = Budget.parse(str(self.period))
         return int(budget.spent(progress.step, progress.tokens, epochs, progress.seconds) + 1e-9)
 
 

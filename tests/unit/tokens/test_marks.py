@@ -60,8 +60,8 @@ def test_sentences_end_in_the_same_places_for_lossy_kinds(kind):
 @pytest.mark.parametrize("kind", ["byte", "unicode", "byte_bpe"])
 def test_words_start_at_letters_marks_and_chinese_characters(kind):
     tokenizer = trained(kind)
-    assert parts(tokenizer, "It's unbelievable, e\u0301t\u00e9.", "word_start", ends=False) == [
-        "It", "'", "s", "unbelievable", ",", "e\u0301t\u00e9", "."]
+    assert parts(tokenizer, "It is unbelievable, e\u0301t\u00e9.", "word_start", ends=False) == [
+        "It", "is", "unbelievable", ",", "e\u0301t\u00e9", "."]
     assert parts(tokenizer, "你好 world！", "word_start", ends=False) == ["你", "好", "world", "！"]
 
 
