@@ -29,10 +29,10 @@ def model_for(recipe: Recipe, vocabulary: Vocabulary) -> Any:
     return Model(made, heads)
 
 
-def language_model(model: Any, end: int) -> LanguageModel:
+def language_model(model: Any, vocabulary: Vocabulary) -> LanguageModel:
     """What can be asked for next-token probabilities: a count model itself, or a network through its head."""
     if isinstance(model, Model):
-        return model.network.language_model(model.heads["tokens"], end)
+        return model.network.language_model(model.heads["tokens"], vocabulary)
     return model
 
 

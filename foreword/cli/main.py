@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Annotated
 
-import click
 import typer
 
 from foreword.basics.messages import Fault
@@ -55,19 +54,7 @@ for verb, function in (
 def main() -> None:
     """Run the program: 0 ok, 1 the work failed, 2 the command or its input was wrong, 130 interrupted."""
     try:
-        code = app(standalone_mode=False)
+        app()                        # typer itself ends with 2 for a wrong command, 130 for Ctrl-C
     except Fault as fault:
         print(fault, file=sys.stderr)
         sys.exit(fault.code)
-    except click.exceptions.Exit as ended:
-        sys.exit(ended.exit_code)
-    except click.ClickException as wrong:
-        wrong.show()
-        sys.exit(wrong.exit_code)
-    except (click.Abort, KeyboardInterrupt):
-        print("interrupted.", file=sys.stderr)
-        sys.exit(130)
-    except BrokenPipeError:           # the reader of our output has gone (`| head`)
-        sys.stderr.close()
-        sys.exit(0)
-    sys.exit(code if isinstance(code, int) else 0)

@@ -83,8 +83,7 @@ class OpenModel:
     @cached_property
     def language_model(self) -> LanguageModel:
         self._need("score")
-        end = self._tokenizer.special("[end]") if self._tokenizer and self._tokenizer.has("[end]") else -1
-        return language_model(self.model, end)
+        return language_model(self.model, self.tokenizer.vocabulary())
 
     def score(self, text: str, stride: int | None = None) -> Score:
         """What a text costs: nats, tokens, bytes, bits per byte, perplexity, and each token's log-probability."""

@@ -59,7 +59,7 @@ class Network(nn.Module):
     def draw(self, module: nn.Module) -> None:
         """Draw the weights of a head the way this network's own are drawn."""
 
-    def language_model(self, head: nn.Module, end: int) -> LanguageModel:
+    def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> LanguageModel:
         raise TypeError(f"{type(self).__name__} does not predict next tokens; it can fill gaps and give vectors.")
 
 

@@ -78,5 +78,5 @@ class CausalTransformer(Network):
     def draw(self, module: nn.Module) -> None:
         self.spec.initial.apply(module)
 
-    def language_model(self, head: nn.Module, end: int) -> NeuralReader:
-        return NeuralReader(self, head, end, Inputs)
+    def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
+        return NeuralReader(self, head, vocabulary, Inputs)

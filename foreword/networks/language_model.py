@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from torch.utils._pytree import tree_map
 
+from foreword.tokens.tokenizer import Vocabulary
+
 if TYPE_CHECKING:
     from foreword.networks.base import Network
 
@@ -19,6 +21,7 @@ class LanguageModel(Protocol):
     """What generation, evaluation and mixtures ask. Count models answer in numpy, networks in torch."""
 
     context: int | None        # the most tokens it can look at; None: no limit
+    vocabulary: Vocabulary
 
     def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Any, Any]:
         """Log-probabilities of the next token [batch, vocabulary] and a state. Prompts may differ in length."""
@@ -46,8 +49,8 @@ class NeuralReader:
 
     tokens_at_once = 8192        # how many positions one call of the network takes when scoring
 
-    def __init__(self, network: Network, head: Any, end: int, inputs: Callable[..., Any]):
-        self.network, self.head, self.end, self.inputs = network, head, end, inputs
+    def __init__(self, network: Network, head: Any, vocabulary: Vocabulary, inputs: Callable[..., Any]):
+        self.network, self.head, self.vocabulary, self.inputs = network, head, vocabulary, inputs
         self.context = network.context
 
     @property
@@ -56,9 +59,9 @@ class NeuralReader:
 
     @torch.inference_mode()
     def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, _Reading]:
-        if any(len(prompt) == 0 for prompt in prompts) and self.end < 0:
+        if any(len(prompt) == 0 for prompt in prompts) and self.vocabulary.end < 0:
             raise ValueError("an empty prompt needs a tokenizer with an end-of-document token")
-        rows = [np.asarray(prompt if len(prompt) else [self.end], np.int64) for prompt in prompts]
+        rows = [np.asarray(prompt if len(prompt) else [self.vocabulary.end], np.int64) for prompt in prompts]
         kept = [row if self.context is None else row[-self.context:] for row in rows]
         longest = max(len(row) for row in kept)
         ids = np.zeros((len(kept), longest), np.int64)

@@ -88,5 +88,5 @@ class Recurrent(Network):
             else:
                 nn.init.normal_(weight, 0.0, self.spec.initial.deviation)
 
-    def language_model(self, head: nn.Module, end: int) -> NeuralReader:
-        return NeuralReader(self, head, end, Inputs)
+    def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
+        return NeuralReader(self, head, vocabulary, Inputs)
