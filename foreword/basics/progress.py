@@ -27,8 +27,9 @@ class Ticker:
         self.began = self.last = time.monotonic()
 
     def update(self, fraction: float, note: str = "") -> None:
+        fraction = min(fraction, 1.0)
         if self.bar is not None and self.task is not None:
-            self.bar.update(self.task, completed=min(fraction, 1.0), note=note)
+            self.bar.update(self.task, completed=fraction, note=note)
             return
         now = time.monotonic()
         if now - self.last >= self.every or (fraction >= 1.0 and now - self.began > self.every):

@@ -25,7 +25,8 @@ def evaluate(
 ) -> None:
     """Bits per byte of whole documents: every token scored once, what it could see printed with the number."""
     from foreword.basics.progress import ticking
-    from foreword.evaluate.ask import Corpus, evaluate_bits, mixture_bits
+    from foreword.evaluate.ask import Corpus, ask
+    from foreword.evaluate.ask import mix as mixture
     from foreword.evaluate.opened import load
     from foreword.evaluate.report import table
     from foreword.evaluate.score import check_comparable
@@ -36,12 +37,13 @@ def evaluate(
     opened = {path: load(path) for path in paths}
     corpus = Corpus.find(data, list(opened), split, documents, column, limit)
     with ticking("evaluate") as ticker:
-        scores = {name: evaluate_bits(model, corpus, stride, ticker) for name, model in opened.items()}
+        answers = {name: ask(model, corpus, stride, ticker) for name, model in opened.items()}
+    scores = {name: answer.score for name, answer in answers.items()}
     weights: dict[str, float] = {}
     if len(scores) > 1:
         check_comparable(scores)
     if mix:
-        scores["mixture"], weights = mixture_bits(opened, corpus, stride)
+        scores["mixture"], weights = mixture(opened, answers, corpus, stride)
     if as_json:
         print(json.dumps({"text": corpus.name, "scores": {name: score.values() for name, score in scores.items()},
                           "weights": weights}))

@@ -12,9 +12,9 @@ from foreword.basics.messages import Fault
 from foreword.basics.progress import Ticker
 from foreword.counts.mixture import Mixture
 from foreword.evaluate import bits
-from foreword.evaluate.bits import Text
+from foreword.evaluate.bits import Answer, Text
 from foreword.evaluate.opened import OpenModel
-from foreword.evaluate.score import Score, check_comparable
+from foreword.evaluate.score import Score
 from foreword.runs.folder import RunFolder
 from foreword.text import reading
 from foreword.text.splits import split_of
@@ -83,46 +83,37 @@ class Corpus:
         return replace(self, split="valid", limit=FITTED_ON)
 
 
-def evaluate_bits(model: OpenModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None) -> Score:
+def ask(model: OpenModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None) -> Answer:
     """What the corpus costs a model; for one that reads both ways, what guessing each token costs, labelled as such."""
     texts = corpus.texts(model.tokenizer, model.name)
     if "fill" in model.abilities:
-        return bits.pseudo_score(model.model, model.tokenizer, texts)
+        return Answer(bits.pseudo_score(model.model, model.tokenizer, texts), [])
     whole = corpus.limit or (TokenStore.open(corpus.path, corpus.split).total_bytes if corpus.stored else 0)
 
     def tell(done: int) -> None:
         if ticker is not None and whole:
-            ticker.update(min(1.0, done / whole), f"{model.name}  {done:,} bytes")
+            ticker.update(done / whole, f"{model.name}  {done:,} bytes")
 
-    return bits.score_texts(model.language_model, model.tokenizer, texts, stride, tell)
-
-
-def mixture_of(models: Sequence[OpenModel], corpus: Corpus, stride: int | None = None) -> Mixture:
-    """A mixture of models that share a tokenizer, its weights fitted on the corpus's validation text."""
-    tokenizer = models[0].tokenizer
-    if len({model.tokenizer.fingerprint for model in models}) > 1:
-        raise Fault("a mixture needs models with the same tokenizer; these have "
-                    + ", ".join(f"{model.name} {model.tokenizer.name}" for model in models) + ".")
-    held_out = list(corpus.validation().texts(tokenizer, models[0].name))
-    mixed = Mixture([model.language_model for model in models])
-    mixed.fit([np.concatenate(bits.log_probs(model.language_model, tokenizer, held_out, stride)) for model in models])
-    return mixed
+    return bits.ask(model.language_model, model.tokenizer, texts, stride, tell)
 
 
-def mixture_bits(models: dict[str, OpenModel], corpus: Corpus,
-                 stride: int | None = None) -> tuple[Score, dict[str, float]]:
-    """(what the corpus costs the mixture, the weight of each model).
+def mix(models: dict[str, OpenModel], answers: dict[str, Answer], corpus: Corpus,
+        stride: int | None = None) -> tuple[Score, dict[str, float]]:
+    """(what the corpus costs a mixture of models that share a tokenizer, the weight of each).
 
-    Each model reads in windows of its own; their probabilities for the same token are then mixed.
+    The weights are fitted on the corpus's validation text. Each model reads in windows of its own; their probabilities
+    for the same token are mixed.
     """
-    mixed = mixture_of(list(models.values()), corpus, stride)
-    first = next(iter(models.values()))
-    texts = list(corpus.texts(first.tokenizer, first.name))
-    each = [bits.log_probs(model.language_model, model.tokenizer, texts, stride) for model in models.values()]
+    tokenizers = {name: model.tokenizer for name, model in models.items()}
+    if len({tokenizer.fingerprint for tokenizer in tokenizers.values()}) > 1:
+        raise Fault("a mixture needs models with the same tokenizer; these have "
+                    + ", ".join(f"{name} {tokenizer.name}" for name, tokenizer in tokenizers.items()) + ".")
+    held_out = {name: ask(model, corpus.validation(), stride).logs for name, model in models.items()}
+    mixed = Mixture([model.language_model for model in models.values()])
+    weights = mixed.fit([np.concatenate(logs) for logs in held_out.values()])
     with np.errstate(divide="ignore"):
-        logs = [np.logaddexp.reduce([weight + one for weight, one in zip(np.log(mixed.weights), rows)]) for rows in zip(*each)]
-    alone = evaluate_bits(first, corpus, stride)
-    score = replace(alone, nats=-float(sum(row.sum() for row in logs)),
+        each = np.log(weights)[:, None] + np.stack([np.concatenate(answers[name].logs) for name in models])
+    alone = next(iter(answers.values())).score
+    score = replace(alone, nats=-float(np.logaddexp.reduce(each).sum()),
                     policy="each model in its own windows; weights fitted on validation text")
-    check_comparable({"mixture": score, first.name: alone})
-    return score, dict(zip(models, mixed.weights.tolist()))
+    return score, dict(zip(models, weights.tolist()))

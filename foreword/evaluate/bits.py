@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 
 import numpy as np
 import torch
@@ -93,34 +94,43 @@ def log_probs(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[Text],
     return [np.concatenate(parts) if parts else np.zeros(0) for parts in found]
 
 
-def score_texts(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[Text], stride: int | None = None,
-                tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64) -> Score:
-    """What these documents cost, together."""
-    scores, waiting = [], []
-    for text in texts:
-        waiting.append(text)
-        if len(waiting) == at_once:
-            scores += _scores(model, tokenizer, waiting, stride)
-            waiting = []
-            tell(sum(score.bytes for score in scores))
-    scores += _scores(model, tokenizer, waiting, stride)
+@dataclass(frozen=True)
+class Answer:
+    """What documents cost together, and the log-probability of every token of each."""
+
+    score: Score
+    logs: list[np.ndarray]
+
+
+def ask(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[Text], stride: int | None = None,
+        tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64) -> Answer:
+    """Ask a model about documents, `at_once` of them at a time."""
+    how = policy(model.context, stride, tokenizer.has("[end]"))
+    scores: list[Score] = []
+    logs: list[np.ndarray] = []
+    for some in batched(texts, at_once):
+        found = log_probs(model, tokenizer, some, stride)
+        logs += found
+        scores += [cost(text, one, tokenizer, how) for text, one in zip(some, found)]
+        tell(sum(score.bytes for score in scores))
     if not scores:
         raise Fault("there is no text to evaluate on.")
-    return total(scores)
+    return Answer(total(scores), logs)
 
 
-def _scores(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[Text], stride: int | None) -> list[Score]:
-    begins = tokenizer.has("[end]")
-    unknown = tokenizer.special("[unknown]") if tokenizer.has("[unknown]") else -1
-    sizes = tokenizer.token_bytes()
-    found = []
-    for text, logs in zip(texts, log_probs(model, tokenizer, texts, stride)):
-        # a first token that was given, not guessed, is not paid for: its bytes do not count either
-        given = int(sizes[text.ids[0]]) if not begins and sizes is not None and len(text.ids) else 0
-        found.append(Score(-float(logs.sum()), len(logs), text.bytes - given, text.characters, text.words,
-                           unknown=int((text.ids == unknown).sum()), lossless=tokenizer.lossless,
-                           policy=policy(model.context, stride, begins)))
-    return found
+def cost(text: Text, logs: np.ndarray, tokenizer: Tokenizer, how: str) -> Score:
+    """What one document cost."""
+    sizes, unknown = tokenizer.token_bytes(), tokenizer.special("[unknown]") if tokenizer.has("[unknown]") else -1
+    # a first token that was given, not guessed, is not paid for: its bytes do not count either
+    given = int(sizes[text.ids[0]]) if len(text.ids) > len(logs) and sizes is not None else 0
+    return Score(-float(logs.sum()), len(logs), text.bytes - given, text.characters, text.words,
+                 unknown=int((text.ids == unknown).sum()), lossless=tokenizer.lossless, policy=how)
+
+
+def batched(texts: Iterable[Text], size: int) -> Iterator[list[Text]]:
+    left = iter(texts)
+    while some := list(islice(left, size)):
+        yield some
 
 
 @torch.inference_mode()

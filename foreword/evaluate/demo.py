@@ -6,13 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from foreword.assembly import loader, toml
 from foreword.assembly.recipe import Recipe
-from foreword.basics.files import write_atomically, write_json
-from foreword.basics.messages import duration, thousands
+from foreword.basics.files import read_json, write_atomically, write_json
+from foreword.basics.messages import Fault, duration, thousands
 from foreword.basics.progress import say, ticking
-from foreword.evaluate.ask import Corpus, evaluate_bits, mixture_bits
+from foreword.evaluate.ask import Corpus, ask, mix
 from foreword.evaluate.opened import OpenModel, load
 from foreword.evaluate.report import Page, table, write_page
 from foreword.evaluate.score import Score
@@ -60,10 +61,11 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0) -> 
     models = {label: load(run.path) for label, run in runs.items()}
     held_out = Corpus(out / "store", "test", limit=EVALUATED)
     with ticking("evaluate") as ticker:
-        scores = {label: evaluate_bits(model, held_out, None, ticker) for label, model in models.items()}
+        answers = {label: ask(model, held_out, None, ticker) for label, model in models.items()}
+    scores = {label: answer.score for label, answer in answers.items()}
     mixed = f"{NEURAL.label} + Kneser-Ney 5"
     parts = {label: models[label] for label in (NEURAL.label, "Kneser-Ney 5")}
-    scores[mixed], weights = mixture_bits(parts, held_out)
+    scores[mixed], weights = mix(parts, answers, held_out)
     for line in table(scores, held_out.name, weights):
         print(line)
     page = compose(scores, models, runs[NEURAL.label], gathered, weights, mixed)
@@ -72,14 +74,18 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0) -> 
     return out / "report.html"
 
 
-def gather(data: Sequence[Path], out: Path) -> tuple[Path, dict[str, int]]:
+def gather(data: Sequence[Path], out: Path) -> tuple[Path, dict[str, Any]]:
     """The documents, without near-duplicates, as one jsonl file: copies in the held-out text would flatter every model."""
     path, counted = out / "corpus.jsonl", out / "corpus.json"
-    if path.is_file() and counted.is_file():
-        return path, json.loads(counted.read_text())
-    report: dict[str, int] = {}
-    source = reading.documents(list(data)) if data else found_documents()
     said = ", ".join(map(str, data)) if data else "documentation found on this machine"
+    origin = reading.fingerprint(list(data)) if data else "found"
+    if path.is_file() and counted.is_file():
+        before = read_json(counted)
+        if before["origin"] != origin:
+            raise Fault(f"{out} holds a demonstration on other text ({before['text']}).", "Choose another --out.")
+        return path, before
+    report: dict[str, Any] = {"text": said, "origin": origin}
+    source = reading.documents(list(data)) if data else found_documents()
     say(f"gathering text: {said}")
 
     def write(partial: Path) -> None:
@@ -97,7 +103,7 @@ def gather(data: Sequence[Path], out: Path) -> tuple[Path, dict[str, int]]:
     return path, report
 
 
-def compose(scores: dict[str, Score], models: dict[str, OpenModel], run: RunFolder, gathered: dict[str, int],
+def compose(scores: dict[str, Score], models: dict[str, OpenModel], run: RunFolder, gathered: dict[str, Any],
             weights: dict[str, float], mixed: str) -> Page:
     gpt = models[NEURAL.label]
     texts = gpt.generate("", n=SAMPLES, max_tokens=120, temperature=0.8, top_p=0.95, seed=1)
@@ -143,10 +149,10 @@ def verdict(scores: dict[str, Score], weights: dict[str, float], mixed: str, sec
     return lines
 
 
-def facts(gathered: dict[str, int], passport: dict, recipe: Recipe, weights: dict[str, float]) -> list[tuple[str, str]]:
+def facts(gathered: dict[str, Any], passport: dict[str, Any], recipe: Recipe, weights: dict[str, float]) -> list[tuple[str, str]]:
     return [
-        ("text", f"{gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out {gathered['exact']:,} "
-                 f"exact and {gathered['near']:,} near duplicates of {gathered['read']:,}"),
+        ("text", f"{gathered['text']}: {gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out "
+                 f"{gathered['exact']:,} exact and {gathered['near']:,} near duplicates of {gathered['read']:,}"),
         ("split", "90% training, 5% validation, 5% test, by a hash of each document"),
         ("tokenizer", f"byte-level BPE, {VOCABULARY:,} tokens, trained on the training documents only"),
         (NEURAL.label, f"{passport['parameters']:,} parameters, {passport['tokens']:,} tokens in {duration(passport['seconds'])} "
@@ -155,5 +161,5 @@ def facts(gathered: dict[str, int], passport: dict, recipe: Recipe, weights: dic
                     + ", weights fitted on validation text"),
         ("evaluated", f"at most {EVALUATED:,} bytes of test documents, each model on the same ones"),
         ("versions", ", ".join(f"{name} {value}" for name, value in passport["versions"].items())),
-        ("repeat", "foreword demo"),
+        ("repeat", f"foreword demo --budget {recipe.training.budget}"),
     ]

@@ -92,10 +92,10 @@ class OpenModel:
         whole = bits.text_of(text, self.tokenizer)
         if not len(whole.ids):
             raise Fault("there is no text to score.")
-        logs = bits.log_probs(self.language_model, self.tokenizer, [whole], stride)[0]
-        found = bits.score_texts(self.language_model, self.tokenizer, [whole], stride)
+        answer = bits.ask(self.language_model, self.tokenizer, [whole], stride)
+        logs = answer.logs[0]
         pieces = self.tokenizer.pieces(whole.ids[len(whole.ids) - len(logs):])
-        return replace(found, each=tuple(zip(pieces, logs.tolist())))
+        return replace(answer.score, each=tuple(zip(pieces, logs.tolist())))
 
     def generate(self, prompt: str | Sequence[str] = "", n: int = 1, stream: Callable[[int, str], None] | None = None,
                  **settings: Any) -> Any:

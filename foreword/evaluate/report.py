@@ -63,7 +63,10 @@ def write_page(page: Page, path: Path) -> None:
     template = pages.get_template("report.html")
     ordered = sorted(page.scores.items(), key=lambda item: item[1].bits_per_byte or 0.0)
     curves = [curve(name, *lines) for name, lines in page.curves.items()]
-    text = template.render(page=page, ordered=ordered, bars=bars(page), curves=curves)
+    policies: dict[str, list[str]] = {}
+    for name, score in ordered:
+        policies.setdefault(score.policy, []).append(name)
+    text = template.render(page=page, ordered=ordered, bars=bars(page), curves=curves, policies=policies)
     write_text(path, text)
 
 

@@ -70,7 +70,17 @@ def unsupported(config: dict[str, Any]) -> list[str]:
         found.append(f"position_embedding_type = {config['position_embedding_type']!r}")
     if config.get("hidden_act", "gelu") not in ActivationsBack:
         found.append(f"hidden_act = {config['hidden_act']!r}")
+    if not config.get("tie_word_embeddings", True):
+        found.append("tie_word_embeddings = false")
     return found
+
+
+def fits(recipe: Recipe) -> bool:
+    """Their class has one head, which shares the table, the activation and the epsilon of the network."""
+    network, head = recipe.network, recipe.head
+    return (kind(network) == "bidirectional_transformer" and network.norm == "after"        # type: ignore[attr-defined]
+            and head is not None and kind(head) == "transformed_softmax" and head.tied
+            and (head.activation, head.norm_epsilon) == (network.activation, network.norm_epsilon))  # type: ignore[attr-defined]
 
 
 def heads(there: set[str]) -> set[str]:
@@ -86,8 +96,7 @@ def architecture(model: Model) -> str:
 
 FAMILY = Family(
     model_type="bert", base="bert", prefix="bert.",
-    fits=lambda recipe: kind(recipe.network) == "bidirectional_transformer" and recipe.network.norm == "after",  # type: ignore[attr-defined]
-    architecture=architecture, names=names, config=config, settings=settings, unsupported=unsupported, heads=heads,
+    fits=fits, architecture=architecture, names=names, config=config, settings=settings, unsupported=unsupported, heads=heads,
     constants=("embeddings.position_ids", "embeddings.token_type_ids"), generates=False,
     unread=("pooler.dense.weight", "pooler.dense.bias"),
     copies=(("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"),

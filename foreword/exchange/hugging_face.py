@@ -17,7 +17,7 @@ from foreword.assembly import loader
 from foreword.assembly.build import model_for
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import read_json, write_json, write_text
-from foreword.basics.messages import Fault, did_you_mean
+from foreword.basics.messages import Fault
 from foreword.counts.model import CountModel
 from foreword.exchange import bert, gpt1, gpt2
 from foreword.exchange.family import Family, Name
@@ -101,8 +101,8 @@ def read(folder: Path) -> Loaded:
         return _read_own(folder, config, tensors, tokenizer)
     if model_type not in FAMILIES:
         known = ", ".join(FAMILIES)
-        raise Fault(f"{folder} holds a model of type {model_type!r}, which Foreword does not read."
-                    f"{did_you_mean(str(model_type), FAMILIES)}", f"Types it reads: {known}.")
+        raise Fault(f"{folder} holds a model of type {model_type!r}, which Foreword does not read.",
+                    f"Types it reads: {known}.")
     return _read_family(folder, FAMILIES[model_type], config, tensors, tokenizer)
 
 
@@ -147,7 +147,8 @@ def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: 
         if copy in tensors and original in tensors and copy != original and _tied(recipe, copy):
             if not torch.equal(tensors[copy], tensors[original]):
                 raise Fault(f"{folder}: {copy} should be the same as {original} and is not.",
-                            "Set tie_word_embeddings to false in config.json if that is meant.")
+                            "Set tie_word_embeddings to false in config.json if that is meant."
+                            if copy == "lm_head.weight" else "")
             del tensors[copy]
     wanted = {theirs for name in names for theirs in name.theirs}
     for name in family.unread:
@@ -177,13 +178,17 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
         if any(part is None for part in parts):
             missing += [theirs for theirs, part in zip(name.theirs, parts) if part is None]
             continue
-        given = torch.cat([part.t() if name.transposed else part for part in parts if part is not None])
         target = ours.pop(name.ours)
-        if given.shape != target.shape:
-            misshapen.append(f"{name.theirs[0]} is {list(given.shape)}, config.json says {list(target.shape)}")
+        each = [target.size(0) // len(name.theirs), *target.shape[1:]]        # what one of theirs must be
+        each = each[::-1] if name.transposed else each
+        there = {theirs: part for theirs, part in zip(name.theirs, parts) if part is not None}
+        wrong = [f"{theirs} is {list(part.shape)}, config.json says {each}"
+                 for theirs, part in there.items() if list(part.shape) != each]
+        misshapen += wrong
+        if wrong:
             continue
         with torch.no_grad():
-            target.copy_(given)
+            target.copy_(torch.cat([part.t() if name.transposed else part for part in there.values()]))
     if missing or misshapen or left:
         total = len(tensors)
         lines = [f"{source} has {total} tensors; {total - len(left)} found a place."]
