@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar, Literal, Protocol
 
 import numpy as np
@@ -48,16 +49,16 @@ class Shuffled:
     def __init__(self, count: int, batch_size: int, seed: int):
         self.count, self.batch_size, self.seed = count, batch_size, seed
         self.epoch = count / batch_size
-        self.order: tuple[int, Permutation] = (-1, Permutation(1))
+        self.order = lru_cache(maxsize=4)(lambda epoch: Permutation(count, seed, epoch))
 
     def places(self, step: int, first: int, stop: int) -> list[tuple[int, int, int]]:
         """(number of the row in the run, epoch, which row of the epoch) for each wanted row of a batch."""
+        numbers = np.arange(step * self.batch_size + first, step * self.batch_size + stop)
         found = []
-        for number in range(step * self.batch_size + first, step * self.batch_size + stop):
-            epoch, index = divmod(number, self.count)
-            if self.order[0] != epoch:
-                self.order = (epoch, Permutation(self.count, self.seed, epoch))
-            found.append((number, epoch, self.order[1][index]))
+        for epoch in np.unique(numbers // self.count).tolist():         # a batch may end one epoch and begin the next
+            here = numbers[numbers // self.count == epoch]
+            images = self.order(epoch).at(here - epoch * self.count)
+            found += [(number, epoch, image) for number, image in zip(here.tolist(), images.tolist())]
         return found
 
 

@@ -58,7 +58,7 @@ class PairCutter(Shuffled):
         first, second = self._cut(epoch, own)
         follows = True
         if lower >= 0:
-            other = self.order[1][lower + self.half if index < self.half else lower]
+            other = self.order(epoch)[lower + self.half if index < self.half else lower]
             swapped = chance(self.seed, epoch, 1, lower).random() < self.exchange
             if swapped and self.documents[own] != self.documents[other]:
                 second, follows = self._cut(epoch, other)[1], False
