@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import nn
 
 from foreword.assembly.recipe import Recipe, kind
@@ -27,6 +28,21 @@ def model_for(recipe: Recipe, vocabulary: Vocabulary) -> Any:
     for module in heads.values():
         made.draw(module)
     return Model(made, heads)
+
+
+def blank_model(recipe: Recipe, vocabulary: Vocabulary) -> Any:
+    """The same without drawing any weight: for weights that are about to be read from a file."""
+    with torch.device("meta"):
+        made = model_for(recipe, vocabulary)
+    if not isinstance(made, Model):
+        return made
+    real: dict[int, nn.Parameter] = {}
+    for module in made.modules():
+        for name, weight in list(module.named_parameters(recurse=False)):
+            if weight.is_meta:      # once for each weight, so that what was tied stays tied
+                real.setdefault(id(weight), nn.Parameter(torch.empty_like(weight, device="cpu")))
+                setattr(module, name, real[id(weight)])
+    return made
 
 
 def language_model(model: Any, vocabulary: Vocabulary) -> LanguageModel:

@@ -1,4 +1,4 @@
-"""`foreword import`: a Hugging Face directory (or an ARPA file) -> a run."""
+"""`foreword import`: a Hugging Face directory -> a run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ def import_(
     out: Out,
 ) -> None:
     """Bring a model in: every tensor accounted for, then written as a run."""
+    from foreword.networks.base import Model
     from foreword.runs.moving import bring_in
+
     run, loaded = bring_in(source, out)
-    print(f"{loaded.recipe.name}: {len(loaded.model.weights())} tensors, {loaded.model.parameter_count():,} parameters; "
-          f"run in {run.path}")
+    model, size = loaded.model, "counts"
+    if isinstance(model, Model):
+        size = f"{len(model.weights())} tensors, {model.parameter_count():,} parameters"
+    print(f"{loaded.recipe.name}: {size}; run in {run.path}")

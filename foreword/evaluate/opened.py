@@ -119,6 +119,7 @@ class OpenModel:
 
     def overlong(self, prompt: str) -> str:
         """A sentence about a prompt that is longer than the model can look back, or nothing."""
+        self._need("generate")
         limit, length = self.language_model.context, len(self.tokenizer.encode(prompt))
         if limit is None or length <= limit:
             return ""

@@ -39,7 +39,8 @@ def table(scores: dict[str, Score], text: str, weights: dict[str, float] | None 
 def _cell(value: float | None, digits: int, width: int) -> str:
     if value is None:
         return f"{'-':>{width}}"
-    return f"{value:>{width},.{digits}f}" if math.isfinite(value) else f"{'infinite':>{width}}"
+    written = f"{value:,.{digits}f}" if math.isfinite(value) else "infinite"
+    return f"{written if len(written) < width else f'{value:.2e}':>{width}}"        # columns never touch
 
 
 @dataclass

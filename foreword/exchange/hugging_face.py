@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from foreword.assembly import loader
-from foreword.assembly.build import model_for
+from foreword.assembly.build import blank_model
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault
@@ -118,7 +118,7 @@ def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], 
     if tokenizer is None:
         raise Fault(f"{folder} has no tokenizer.json.", "It was part of the model when it was written; bring it back.")
     recipe = loader.from_values(own["recipe"], str(folder / "config.json"))
-    model = model_for(recipe, tokenizer.vocabulary())
+    model = blank_model(recipe, tokenizer.vocabulary())
     if isinstance(model, CountModel):
         model.restore({name: tensor.numpy() for name, tensor in tensors.items()})
         return Loaded(recipe, model, tokenizer)
@@ -140,7 +140,7 @@ def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: 
     names = family.names(recipe, heads)
     table = next(name.theirs[0] for name in names if name.ours == "network.embeddings.tokens.weight")
     size = tensors[table].size(0) if table in tensors else int(config.get("vocab_size", 1))
-    model = model_for(recipe, Vocabulary(int(size), tokenizer.vocabulary().end if tokenizer else -1, ()))
+    model = blank_model(recipe, Vocabulary(int(size), tokenizer.vocabulary().end if tokenizer else -1, ()))
     for name in set(model.heads) - heads:
         del model.heads[name]          # a trunk without this head (BertModel): what is not there is not invented
     for copy, original in family.copies:

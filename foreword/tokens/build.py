@@ -376,7 +376,7 @@ def _no_empty_split(splits: dict[str, dict[str, Any]], fractions: Fractions, doc
     if empty:
         finer = "" if documents == "line" else f"--documents {'line' if documents == 'paragraph' else 'paragraph'}, or "
         raise Fault(f"documents: {number:,}; none fell into the {' and the '.join(empty)} split.",
-                    f"Cut the text into more documents ({finer}more text), or give other --fractions.")
+                    f"Cut the text into more documents ({finer}more text), or give other --splits.")
 
 
 def _dtype(tokenizer: Tokenizer) -> np.dtype:

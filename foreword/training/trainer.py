@@ -21,6 +21,7 @@ class Progress:
     seconds: float = 0.0
     best: dict[str, float] = field(default_factory=dict)                 # the best evaluation so far, and its step
     pending: list[dict[str, float]] = field(default_factory=list)        # reports since the last record
+    noted: int = 0                                                       # records written so far
 
 
 @dataclass
