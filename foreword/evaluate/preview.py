@@ -26,8 +26,9 @@ def look(recipe: Recipe, store: TokenStore, rows: int, step: int) -> Iterator[st
         yield ""
         yield f"row {row} of step {step}"
         yield recipe.objective.show(batch, row, store.tokenizer)
-    many = recipe.batches.over(store, min(ROWS_FOR_STATISTICS, max(1, int(cutter.epoch * size))), seed)
-    whole = recipe.objective.collate(many.rows(0, 0, min(ROWS_FOR_STATISTICS, max(1, int(cutter.epoch * size)))), store.tokenizer)
+    wanted = min(ROWS_FOR_STATISTICS, max(1, int(cutter.epoch * size)))
+    many = [row for at in range(-(-wanted // size)) for row in cutter.rows(at, 0, size)][:wanted]
+    whole = recipe.objective.collate(many, store.tokenizer)
     yield ""
     yield f"over {whole.size:,} rows:"
     for name, value in recipe.objective.statistics(whole, store.tokenizer).items():

@@ -45,6 +45,12 @@ def test_documents_that_share_a_little_survive():
     assert report["near"] == 0
 
 
+def test_a_candidate_below_the_threshold_is_let_go():
+    pairs = [" ".join(words) for seed in range(20) for words in (prose(seed, 400), changed(prose(seed, 400), 0.03, seed))]
+    assert kept(pairs, threshold=0.9)[1]["near"] == 0       # similarities near 0.75
+    assert kept(pairs, threshold=0.5)[1]["near"] == 20
+
+
 def test_chinese_and_short_texts_are_compared_by_characters():
     chance = random.Random(0)
     pages = ["".join(chr(chance.randrange(0x4E00, 0x6000)) for _ in range(400)) for _ in range(20)]

@@ -59,6 +59,12 @@ def test_the_units_of_a_jsonl_file_yield_every_row_once(tmp_path, unit_bytes):
     assert [document.text for unit in made for document in unit.documents()] == rows
 
 
+def test_a_unit_that_begins_right_behind_a_newline_begins_there(tmp_path):
+    (tmp_path / "a.txt").write_text("ten bytes\n" * 30)
+    made = units([tmp_path / "a.txt"], documents="line", unit_bytes=100)
+    assert [len(list(unit.documents())) for unit in made] == [10, 10, 10]
+
+
 @pytest.mark.parametrize("unit_bytes", [10, 64, 10_000])
 def test_lines_are_cut_at_newlines_only(tmp_path, unit_bytes):
     lines = ["one", "two\u2028still two", "three\x0bstill three", "", "  ", "four\x85", "fünf"]
@@ -93,8 +99,9 @@ def test_every_format_gives_the_same_texts(tmp_path):
     quoted = "id,text\n" + "".join('1,"{}"\n'.format(row.replace('"', '""')) for row in rows)
     (tmp_path / "a.jsonl").write_bytes(lines)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(lines))
-    long = zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=31))
-    (tmp_path / "c.jsonl.zst").write_bytes(long.compress(lines))
+    # a window of 256 MB, which the library refuses unless told otherwise; Reddit's dumps have 2 GB
+    writer = zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=28)).compressobj()
+    (tmp_path / "c.jsonl.zst").write_bytes(writer.compress(lines) + writer.flush())
     (tmp_path / "d.csv").write_text(quoted)
     parquet.write_table(arrow.table({"id": [1, 2, 3], "text": rows}), tmp_path / "e.parquet")
     for path in sorted(tmp_path.iterdir()):

@@ -96,6 +96,11 @@ def test_the_end_of_a_document_is_the_end_of_a_sentence(kind):
     assert [flag.sum() for flag in flags] == [1, 1]
 
 
+def test_a_last_character_that_is_dropped_leaves_its_sentence_to_the_token_before():
+    _, flags = encode_with_marks(trained("wordpiece"), ["the end \x01", "the lines"], ("sentence_end",))
+    assert [flag.tolist().index(1) for flag in flags] == [len(flag) - 1 for flag in flags]
+
+
 def test_each_mark_has_its_bit_in_the_order_of_the_names():
     tokenizer = trained("byte")
     _, flags = encode_with_marks(tokenizer, ["a b."], ("word_start", "sentence_end"))

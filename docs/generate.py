@@ -1,0 +1,214 @@
+"""Write the parts of the documentation that the program itself knows: recipe heads, settings, commands.
+
+    python docs/generate.py            write them anew
+    python docs/generate.py --check    end with 1 if any of them is out of date
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import typing
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+from pydantic import BaseModel
+from typer.testing import CliRunner
+
+from foreword import batches, counts, networks, objectives, parts, tokens, training
+from foreword.assembly import catalogue, loader
+from foreword.assembly.build import model_for
+from foreword.assembly.catalogue import Entry
+from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.registry import Table
+from foreword.basics.spec import Spec
+from foreword.cli.main import app
+from foreword.networks.base import Model
+from foreword.runs.folder import difference
+from foreword.tokens.tokenizer import Vocabulary
+
+DOCS = Path(__file__).parent
+BEGIN, END = "<!-- generated from the recipe -->", "<!-- end -->"
+WIDTH = 100        # columns of the help texts, whatever terminal this runs in
+
+# heading, section of a recipe, the tables that answer its `kind`
+TABLES = (
+    ("Networks", "network", networks.KINDS), ("Count models", "network", counts.KINDS),
+    ("Cells of the recurrent network", "network.cell", parts.CELLS), ("Heads", "head", parts.HEADS),
+    ("Objectives", "objective", objectives.KINDS), ("Cuts", "batches", batches.CUTS),
+    ("Tokenizers", "tokenizer", tokens.KINDS), ("Training", "training", training.KINDS),
+    ("Optimizers", "training.optimizer", training.OPTIMIZERS), ("Schedules", "training.schedule", training.SCHEDULES),
+)
+
+
+def pages() -> dict[Path, str]:
+    """What every generated page should hold now."""
+    found = {DOCS / "reference" / "settings.md": settings(), DOCS / "reference" / "commands.md": commands()}
+    for entry in catalogue.entries():
+        path = DOCS / "lineage" / f"{entry.name}.md"
+        by_hand = path.read_text(encoding="utf-8").split(END, 1)[-1] if path.is_file() else "\n"
+        found[path] = f"{head(entry)}{by_hand}"
+    return found
+
+
+# lineage
+
+def head(entry: Entry) -> str:
+    """The top of a system's page: all of it follows from the recipe."""
+    file = catalogue.find(entry.name).name
+    facts = [("recipe", f"[{file}](../../foreword/recipes/{file})"), ("year", entry.year), ("paper", entry.paper)]
+    if entry.extends:
+        facts.append(("extends", f"[{entry.extends}]({entry.extends}.md)"))
+    lines = [BEGIN, f"# {entry.name}", "", entry.about, "", "| | |", "|---|---|",
+             *(f"| {name} | {value} |" for name, value in facts), ""]
+    if entry.extends:
+        changed = [line for line in difference(loader.load(entry.extends).values(), loader.load(entry.name).values())
+                   if not line.startswith(("name:", "paper:", "extends:"))]
+        lines += [f"What it changes about {entry.extends}:", "", "```text", *changed, "```", ""]
+    sizes = [(size, loader.load(entry.name, size)) for size in ("", *entry.sizes)]
+    lines += [*_sizes(sizes), "", "Train it on a folder of text:", "", "```sh", _command(entry), "```", END]
+    return "\n".join(lines)
+
+
+def _sizes(sizes: list[tuple[str, Recipe]]) -> Iterator[str]:
+    names = [name for name in ("order", "layers", "width", "heads", "context") if hasattr(sizes[0][1].network, name)]
+    columns = ["size", *names, "tokenizer", "budget", "parameters"]
+    yield f"| {' | '.join(columns)} |"
+    yield "|" + "---|" * len(columns)
+    for size, recipe in sizes:
+        shape = [str(getattr(recipe.network, name)) for name in names]
+        told = getattr(recipe.tokenizer, "vocabulary", None)
+        tokenizer = f"{kind(recipe.tokenizer)}{f', {told:,}' if told else ''}"
+        yield f"| {' | '.join([size or '(published)', *shape, tokenizer, recipe.training.budget, parameters(recipe)])} |"
+
+
+def parameters(recipe: Recipe) -> str:
+    """How many numbers are learned, counted on a model without storage; V stands for a vocabulary that the text decides."""
+    told = getattr(recipe.tokenizer, "vocabulary", None)
+
+    def count(vocabulary: int) -> int | None:
+        with torch.device("meta"):
+            model = model_for(recipe, Vocabulary(vocabulary, 0, ()))
+        return model.parameter_count() if isinstance(model, Model) else None
+
+    if recipe.head is None:
+        return "counts, as many as the text has"
+    if told:
+        return f"{count(told):,}"
+    each = (count(3) or 0) - (count(2) or 0)
+    return f"{(count(2) or 0) - 2 * each:,} + {each:,} V"
+
+
+def _command(entry: Entry) -> str:
+    size = " --size laptop" if "laptop" in entry.sizes else ""
+    return f"foreword train {entry.name}{size} --data my-text"
+
+
+# reference
+
+def settings() -> str:
+    lines = ["# Settings", "", "Every setting a recipe can have, section by section, as the program checks them. Written by "
+             "`python docs/generate.py`.", "", "A default of `-` means that a recipe must give the value. "
+             "`kind` chooses the part; a dotted path (`my_module:MyClass`) chooses one of your own.", "",
+             "## The recipe itself", "", *_table(Recipe, without=set(Recipe.chosen)),
+             "| `network`, `objective`, `batches`, `tokenizer`, `training` | section | `-` | the parts, below |",
+             "| `head` | section | none | what reads the network's vectors; count models have none |", ""]
+    for title, section, table in TABLES:
+        lines += [f"## {title}", "", f"Section `[{section}]`.", ""]
+        for name in table.places:
+            cls = table.find(name)
+            lines += [f"### {name}", "", _about(table, name, cls), "", *_table(cls), ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _about(table: Table, name: str, cls: type) -> str:
+    own = cls.__dict__.get("__doc__")
+    text = inspect.cleandoc(own) if own else table.about(name)
+    return " ".join(text.split("\n\n")[0].split())
+
+
+def _table(cls: type[BaseModel], without: set[str] = frozenset()) -> list[str]:        # type: ignore[assignment]
+    rows = list(_rows(cls, "", without))
+    if not rows:
+        return ["No settings."]
+    return ["| setting | type | default | |", "|---|---|---|---|",
+            *(f"| `{name}` | {said} | {default} | {about} |" for name, said, default, about in rows)]
+
+
+def _rows(cls: type[BaseModel], at: str, without: set[str]) -> Iterator[tuple[str, str, str, str]]:
+    for name, field in cls.model_fields.items():
+        if name in without or name == "kind":
+            continue
+        inner = field.annotation
+        if isinstance(inner, type) and issubclass(inner, Spec) and name not in getattr(cls, "chosen", {}):
+            yield from _rows(inner, f"{at}{name}.", set())
+            continue
+        chosen = name in getattr(cls, "chosen", {})
+        default = "`-`" if field.is_required() else f"`{_written(field.default)}`"
+        said = ("sections with a `kind`" if "list" in str(inner) else "section with a `kind`") if chosen else _type(inner)
+        yield f"{at}{name}", said, default, _comment(cls, name)
+
+
+def _type(annotation: Any) -> str:
+    """A type in a reader's words."""
+    origin, inside = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Literal:
+        return " or ".join(f"`{_written(value)}`" for value in inside)
+    if origin is list:
+        return f"list of {_type(inside[0])}"
+    if origin is tuple:
+        return f"{len(inside)} of {_type(inside[0])}"
+    if inside:
+        return " or ".join(_type(one) for one in inside if one is not type(None))
+    return {int: "whole number", float: "number", str: "text", bool: "true or false"}.get(annotation, str(annotation))
+
+
+def _written(value: Any) -> str:
+    if value is None:
+        return "not said"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f'"{value}"' if isinstance(value, str) else str(list(value) if isinstance(value, tuple) else value)
+
+
+def _comment(cls: type, name: str) -> str:
+    """The comment beside a setting in the source of the class that declares it."""
+    for owner in cls.__mro__:
+        if name in owner.__dict__.get("__annotations__", {}):
+            line = re.search(rf"^    {name}:.*?\s{{2,}}#\s*(.+)$", inspect.getsource(owner), re.MULTILINE)
+            return line.group(1).replace("|", "\\|") if line else ""
+    return ""
+
+
+def commands() -> str:
+    runner = CliRunner()
+    lines = ["# Commands", "", "What `foreword VERB --help` says, in the order data flows. Written by `python docs/generate.py`.", ""]
+    for verb in ("", *(command.name for command in app.registered_commands)):
+        asked = [verb, "--help"] if verb else ["--help"]
+        said = runner.invoke(app, asked, prog_name="foreword", terminal_width=WIDTH, env={"COLUMNS": str(WIDTH)})
+        text = "\n".join(line.rstrip() for line in said.output.strip().split("\n"))
+        lines += [f"## foreword {verb}".rstrip(), "", "```text", text, "```", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def main(arguments: list[str]) -> int:
+    if arguments not in ([], ["--check"]):
+        print(__doc__)
+        return 2
+    wanted = pages()
+    old = [path for path, text in wanted.items() if not path.is_file() or path.read_text(encoding="utf-8") != text]
+    for path in old:
+        print(f"{path.relative_to(DOCS.parent)} {'is out of date' if arguments else 'written'}")
+        if not arguments:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(wanted[path], encoding="utf-8")
+    if old and arguments:
+        print("Write them anew:  python docs/generate.py")
+    return 1 if old and arguments else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

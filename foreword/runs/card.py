@@ -1,0 +1,27 @@
+"""The model card: what a model is, how it was made and how to open it, written with the model."""
+
+from __future__ import annotations
+
+from foreword.assembly.recipe import Recipe, kind
+from foreword.exchange.hugging_face import family_of
+from foreword.tokens.store import TokenStore
+from foreword.training.trainer import Progress
+
+
+def card(recipe: Recipe, progress: Progress, store: TokenStore) -> str:
+    family = family_of(recipe)
+    opens = f"`transformers` (`{family.model_type}`) and " if family else ""
+    task = "text-generation" if kind(recipe.objective) == "causal" else "fill-mask"
+    best = f" The weights are those of step {progress.best['step']:,.0f}, the best on held-out text." if progress.best else ""
+    return f"""---
+library_name: {"transformers" if family else "foreword"}
+pipeline_tag: {task}
+tags: [foreword, {recipe.name}]
+---
+# {recipe.name}{f" ({recipe.size})" if recipe.size else ""}
+
+{recipe.paper}. Trained with Foreword on {store.documents:,} documents ({store.total_bytes:,} bytes), tokenizer
+{store.tokenizer.name}, for {progress.step:,} steps ({progress.tokens:,} tokens), budget {recipe.training.budget}.{best}
+
+This folder opens with {opens}`foreword.load`. How it was trained, to the last setting, is in the run's `recipe.toml`.
+"""

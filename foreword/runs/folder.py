@@ -1,0 +1,151 @@
+"""The run folder: recipe.toml, model/, checkpoints/, metrics.jsonl, passport.json. All of it whole or not there."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from foreword.assembly import loader, toml
+from foreword.assembly.recipe import Recipe
+from foreword.basics.files import read_json, whole_folder, write_folder, write_json, write_text
+from foreword.basics.messages import Fault, RunFailed
+from foreword.exchange import hugging_face
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.trainer import Progress
+
+FORMAT = 1
+
+
+class RunFolder:
+    def __init__(self, path: Path):
+        self.path = Path(path)
+
+    @property
+    def model(self) -> Path:
+        return whole_folder(self.path / "model")
+
+    def exists(self) -> bool:
+        return (self.path / "recipe.toml").is_file()
+
+    def claim(self, recipe: Recipe, data: str) -> bool:
+        """Make the folder this run's own. True: it already was, and the run goes on; another run's is refused."""
+        if not self.exists():
+            if self.path.is_file() or (self.path.exists() and any(self.path.iterdir())):
+                raise Fault(f"{self.path} is not empty and not a run.", "Choose another --out.")
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_json(self.path / "passport.json", {"format": FORMAT, "data": data})
+            write_text(self.path / "recipe.toml", toml.write(recipe.values()))
+            return False
+        differ = difference(self.recipe().values(), recipe.values())
+        differ = [line for line in differ if not line.startswith("training.budget")]
+        if self.passport().get("data") != data:
+            differ.append("the text (another store, or the store was made again)")
+        if differ:
+            raise Fault(f"{self.path} holds another run. It differs in: {'; '.join(differ[:5])}.",
+                        "Choose another --out, or remove that folder.")
+        write_text(self.path / "recipe.toml", toml.write(recipe.values()))       # the budget may be a new one
+        return True
+
+    def recipe(self) -> Recipe:
+        return loader.load(str(self.path / "recipe.toml"))
+
+    def passport(self) -> dict[str, Any]:
+        path = self.path / "passport.json"
+        return read_json(path) if path.is_file() else {}
+
+    def sign(self, **facts: Any) -> None:
+        """Add facts to the passport."""
+        write_json(self.path / "passport.json", {**self.passport(), **facts})
+
+    def note(self, record: dict[str, Any]) -> None:
+        """One object more in metrics.jsonl."""
+        with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
+            file.write(json.dumps(record) + "\n")
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """All complete records; a line that a kill cut short is not one."""
+        path = self.path / "metrics.jsonl"
+        found = []
+        for line in path.read_text(encoding="utf-8").split("\n") if path.is_file() else []:
+            try:
+                found.append(json.loads(line))
+            except json.JSONDecodeError:
+                continue
+        return found
+
+    def forget_after(self, records: int) -> None:
+        """Keep this many records; the others tell of what a resumed run does again."""
+        kept = [json.dumps(record) + "\n" for record in self.metrics()[:records]]
+        write_text(self.path / "metrics.jsonl", "".join(kept))
+
+    def checkpoints(self) -> list[Path]:
+        """Oldest first."""
+        return sorted((self.path / "checkpoints").glob("step-*"))
+
+    def save(self, tensors: dict[str, Tensor], progress: Progress, keep: int) -> Path:
+        path = self.path / "checkpoints" / f"step-{progress.step:09d}"
+
+        def write(partial: Path) -> None:
+            _save_tensors(tensors, partial / "state.safetensors")
+            write_json(partial / "progress.json", {"format": FORMAT, **asdict(progress)})
+
+        write_folder(path, write)
+        for old in self.checkpoints()[:-keep]:
+            shutil.rmtree(old, ignore_errors=True)
+        return path
+
+    def latest(self) -> tuple[dict[str, Tensor], Progress] | None:
+        """What the newest checkpoint holds, if there is one."""
+        found = self.checkpoints()
+        if not found:
+            return None
+        saved = read_json(found[-1] / "progress.json")
+        if saved.pop("format", None) != FORMAT:
+            raise Fault(f"{found[-1]} is in another format than this version of Foreword reads ({FORMAT}).")
+        with safe_open(str(found[-1] / "state.safetensors"), "pt") as opened:
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}      # noqa: SIM118
+        return tensors, Progress(**saved)
+
+    def publish(self, recipe: Recipe, model: Any, tokenizer: Tokenizer, card: str) -> None:
+        """The model as it is now, as a Hugging Face folder."""
+        try:
+            write_folder(self.path / "model", lambda partial: hugging_face.write(partial, recipe, model, tokenizer, card))
+        except SafetensorError as error:
+            raise _full(self.path / "model", error) from error
+
+
+def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
+    try:
+        save_file(tensors, path)
+    except SafetensorError as error:
+        raise _full(path, error) from error
+
+
+def _full(path: Path, error: Exception) -> RunFailed:
+    free = shutil.disk_usage(path.parent).free
+    return RunFailed(f"{path} could not be written ({free / 1e6:.0f} MB free): {error}.",
+                     "What was saved before is whole. Free some space and give the same command again.")
+
+
+def difference(one: dict[str, Any], other: dict[str, Any], at: str = "") -> list[str]:
+    """What differs between two recipes' values, one line each."""
+    found = []
+    for key in dict.fromkeys([*one, *other]):
+        name = f"{at}{key}"
+        a, b = one.get(key), other.get(key)
+        if isinstance(a, dict) and isinstance(b, dict):
+            found += difference(a, b, f"{name}.")
+        elif a != b:
+            found.append(f"{name}: {_shown(a)} -> {_shown(b)}")
+    return found
+
+
+def _shown(value: Any) -> str:
+    return "(not said)" if value is None else json.dumps(value, ensure_ascii=False)

@@ -1,0 +1,200 @@
+"""Train a recipe on a store, in a run folder: begun, interrupted, killed and resumed to the same end."""
+
+from __future__ import annotations
+
+import platform
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from foreword.assembly.build import check_tokenizer, model_for
+from foreword.assembly.recipe import Recipe
+from foreword.basics.budget import Budget
+from foreword.basics.messages import Fault, Interrupted, RunFailed, duration, thousands
+from foreword.basics.progress import say, ticking
+from foreword.basics.seeds import number_of
+from foreword.basics.version import VERSION
+from foreword.batches.stream import Stream
+from foreword.networks.base import Model
+from foreword.runs.card import card
+from foreword.runs.folder import RunFolder
+from foreword.tokens.store import TokenStore
+from foreword.training.learner import Learner, Report
+from foreword.training.trainer import Duty, Progress, Trainer
+
+
+def train(recipe: Recipe, data: Path, out: Path, tensorboard: bool = False) -> RunFolder:
+    """Train until the recipe's budget is spent. A run that stopped before goes on from its last checkpoint."""
+    store, valid = TokenStore.open(data, "train"), TokenStore.open(data, "valid")
+    check_tokenizer(recipe, store.tokenizer, str(data))
+    run = RunFolder(out)
+    session = Session(recipe, store, valid, run)        # everything that can be wrong is found before the folder is made
+    run.claim(recipe, store.data)
+    session.resume()
+    if run.passport().get("finished") and session.trainer.spent() >= 1.0:
+        say(f"{out}: this run is finished; nothing is left to do. A larger --budget would go on with it.")
+    else:
+        session.go(tensorboard)
+    return run
+
+
+class Session:
+    """One sitting at a run: from its last checkpoint to the end of the budget, or to an interruption."""
+
+    def __init__(self, recipe: Recipe, store: TokenStore, valid: TokenStore, run: RunFolder):
+        self.recipe, self.store, self.run = recipe, store, run
+        self.tokenizer = store.tokenizer
+        spec = recipe.training
+        torch.manual_seed(number_of("weights", spec.seed))
+        self.model = model_for(recipe, self.tokenizer.vocabulary())
+        self.learner: Learner = spec.learner(self.model, recipe.objective, self.tokenizer)      # type: ignore[attr-defined]
+        stream = Stream(recipe.batches.over(store, spec.batch_size, spec.seed), self.learner.collate, spec.batch_size)
+        self.trainer = Trainer(self.learner, stream, Budget.parse(spec.budget))
+        self.trainer.held_out = lambda: self.held_out(valid)
+        self.board: Any = None
+
+    def held_out(self, valid: TokenStore) -> Iterator[Any]:
+        """The same few batches of validation text every time."""
+        spec = self.recipe.training
+        try:
+            rows = self.recipe.batches.over(valid, 1, 0).epoch
+        except Fault as fault:
+            say(f"not evaluated: {fault.what}")
+            return
+        size = max(1, min(spec.batch_size, int(rows)))
+        stream = Stream(self.recipe.batches.over(valid, size, 0), self.learner.collate, size)
+        for step in range(max(1, min(spec.valid_batches, int(rows) // size))):
+            yield stream.batch(step)
+
+    def resume(self) -> None:
+        found = self.run.latest()
+        if found is None:
+            self.run.forget_after(0)
+            return
+        tensors, progress = found
+        self.learner.restore(tensors)
+        self.trainer.progress = progress
+        self.run.forget_after(progress.noted)
+        say(f"{self.run.path}: goes on from step {progress.step:,} ({duration(progress.seconds)} of training so far)")
+
+    def go(self, tensorboard: bool = False) -> None:
+        spec, trainer = self.recipe.training, self.trainer
+        self._introduce()
+        if tensorboard:
+            from torch.utils.tensorboard import SummaryWriter
+            self.board = SummaryWriter(str(self.run.path / "tensorboard"))
+        trainer.duties = [Duty(str(spec.log), self.log), Duty(spec.evaluate, self.evaluate), Duty(spec.save, self.save)]
+        with ticking(self.recipe.name) as ticker, self._listening():
+            def watch(progress: Progress, spent: float, report: Report) -> None:
+                pace = progress.tokens / max(progress.seconds, 1e-9)
+                loss = f"loss {report.values['loss']:.3f}  " if "loss" in report.values else ""
+                ticker.update(spent, f"step {progress.step:,}  {loss}{thousands(pace)} tokens/s")
+            trainer.watch = watch
+            try:
+                finished = trainer.run()
+            except RunFailed as failure:
+                saved = self.run.checkpoints()
+                good = f" The last good weights are in {saved[-1]}." if saved else " Nothing was saved before it."
+                raise RunFailed(failure.what + good, failure.do) from failure
+        if not finished:
+            self.save()
+            raise Interrupted(f"stopped at step {trainer.progress.step:,}; all of it is saved in {self.run.path}.",
+                              "The same command goes on from there.")
+        self._finish()
+
+    def log(self) -> None:
+        progress = self.trainer.progress
+        record = {**self.trainer.record(), "seconds": round(progress.seconds, 3)}
+        self._note(record)
+        self._draw("train", record)
+
+    def evaluate(self) -> None:
+        progress = self.trainer.progress
+        found = self.learner.measure(self.trainer.held_out())
+        if not found:
+            return
+        total = sum(found.values())
+        best = not progress.best or total < progress.best["valid"]
+        record = {"step": progress.step, "tokens": progress.tokens, "valid": found, "best": best}
+        self._note(record)
+        self._draw("valid", {"step": progress.step, **found})
+        if best:
+            progress.best = {"step": progress.step, "valid": total}
+            self._publish()
+
+    def save(self) -> None:
+        self.run.save(self.learner.save(), self.trainer.progress, self.recipe.training.keep)
+        if not (self.run.model / "config.json").is_file() and isinstance(self.model, Model):
+            self._publish()
+
+    def _finish(self) -> None:
+        progress = self.trainer.progress
+        if progress.pending:
+            self.log()
+        if not progress.best or (self.run.metrics() or [{}])[-1].get("valid") is None:
+            self.evaluate()
+        if not progress.best:
+            self._publish()          # nothing to choose by: the last weights are the model
+        self.save()
+        facts = {"step": progress.step, "tokens": progress.tokens, "seconds": round(progress.seconds, 1),
+                 "best": progress.best, "finished": True}
+        if isinstance(self.model, Model):
+            count = self.model.parameter_count()
+            facts |= {"parameters": count, "flops": 6 * count * progress.tokens}
+        self.run.sign(**facts)
+        say(f"{self.recipe.name}: {thousands(progress.tokens)} tokens in {duration(progress.seconds)}; "
+            f"model in {self.run.path / 'model'}")
+
+    def _note(self, record: dict[str, Any]) -> None:
+        self.run.note(record)
+        self.trainer.progress.noted += 1
+
+    def _publish(self) -> None:
+        self.run.publish(self.recipe, self.model, self.tokenizer, card(self.recipe, self.trainer.progress, self.store))
+
+    def _introduce(self) -> None:
+        vocabulary = self.tokenizer.name
+        size = f"{thousands(self.model.parameter_count())} parameters" if isinstance(self.model, Model) else "counts"
+        say(f"{self.recipe.name}{' ' + self.recipe.size if self.recipe.size else ''}: {size}, {vocabulary}, "
+            f"{thousands(self.store.tokens)} tokens of training text, budget {self.recipe.training.budget}")
+        self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint,
+                      store=str(self.store.folder), versions=versions(), finished=False)
+
+    def _draw(self, group: str, record: dict[str, Any]) -> None:
+        if self.board is None:
+            return
+        for name, value in record.items():
+            if isinstance(value, float):
+                self.board.add_scalar(f"{group}/{name}", value, record["step"])
+
+    @contextmanager
+    def _listening(self) -> Iterator[None]:
+        """Ctrl-C and SIGTERM ask for a stop after the step under way; a second Ctrl-C does not wait."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+
+        def asked(number: int, frame: Any) -> None:
+            self.trainer.stopping = True
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            say("stopping after this step, and saving ...")
+
+        before = {number: signal.signal(number, asked) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                with suppress(ValueError):
+                    signal.signal(number, handler)
+
+
+def versions() -> dict[str, str]:
+    return {"foreword": VERSION, "torch": torch.__version__, "numpy": np.__version__,
+            "python": platform.python_version()}

@@ -1,0 +1,70 @@
+"""Fixtures for all tests: small real stores made once, and the shared data where it is there."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+from foreword.assembly.recipe import Recipe
+from foreword.tokens import KINDS
+from foreword.tokens.build import build_store
+from foreword.tokens.store import TokenStore
+from tests.tiny import documents, store_kind
+
+SETTINGS = {"byte": {}, "byte_bpe": {"vocabulary": 512}, "wordpiece": {"vocabulary": 512, "lowercase": True}}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--golden", action="store_true", help="write tests/golden anew instead of comparing with it")
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+@pytest.fixture(scope="session")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of text files, one document each."""
+    folder = tmp_path_factory.mktemp("corpus")
+    for number, text in enumerate(documents()):
+        (folder / f"{number:03d}.txt").write_text(text, encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def stores(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Stores of the corpus by kind of tokenizer: byte, byte_bpe, wordpiece; and paragraphs, in byte_bpe."""
+    folder = tmp_path_factory.mktemp("stores")
+    for kind, settings in SETTINGS.items():
+        build_store([corpus], folder / kind, KINDS.find(kind)(**settings), fractions=(0.8, 0.1, 0.1), workers=1)
+    learned = TokenStore.open(folder / "byte_bpe").tokenizer
+    build_store([corpus], folder / "paragraphs", learned, documents="paragraph", fractions=(0.8, 0.1, 0.1), workers=1)
+    return {path.name: path for path in folder.iterdir()}
+
+
+@pytest.fixture(scope="session")
+def store(stores: dict[str, Path]) -> Callable[..., TokenStore]:
+    """store("byte", "valid"): an open split."""
+    return lambda kind="byte_bpe", split="train": TokenStore.open(stores[kind], split)
+
+
+@pytest.fixture(scope="session")
+def store_of(store: Callable[..., TokenStore]) -> Callable[..., TokenStore]:
+    """The store that suits a recipe's objective."""
+    def find(recipe: Recipe, split: str = "train") -> TokenStore:
+        return store(store_kind(recipe), split)
+    return find
+
+
+@pytest.fixture(scope="session")
+def data() -> Path:
+    """The shared data: published vocabularies and corpora."""
+    folder = Path(os.environ.get("FOREWORD_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip(f"the shared data is not in {folder}; say where it is with FOREWORD_DATA")
+    return folder

@@ -1,0 +1,201 @@
+"""What every network promises: it sees what it may and nothing else, however its input is cut, padded or batched."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+from foreword.networks import KINDS
+from foreword.networks.base import Inputs
+from tests.tiny import GRADIENT, drawn, reads_on, tiny
+
+LENGTH = 9
+every_network = pytest.mark.parametrize("name", GRADIENT)
+forward_only = pytest.mark.parametrize("name", [name for name in GRADIENT if reads_on(name)])
+both_ways = pytest.mark.parametrize("name", [name for name in GRADIENT if not reads_on(name)])
+exactly = pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
+
+
+def test_every_kind_of_network_has_a_recipe_that_tests_it():
+    assert {tiny(name).network.kind for name in GRADIENT} == set(KINDS.names())
+
+
+@pytest.fixture
+def network(name, store_of):
+    recipe = tiny(name)
+    return lambda dtype=torch.float64: drawn(recipe, store_of(recipe).tokenizer, dtype=dtype).network
+
+
+def ids(rows: int, length: int = LENGTH, seed: int = 0) -> torch.Tensor:
+    return torch.from_numpy(np.random.default_rng(seed).integers(5, 500, (rows, length)))
+
+
+def changed(network, inputs: Inputs, other: Inputs) -> list[bool]:
+    """At which positions of the first row two inputs give different vectors."""
+    with torch.no_grad():
+        a, b = network(inputs).last[0], network(other).last[0]
+    return [not torch.equal(x, y) for x, y in zip(a, b)]
+
+
+def with_token(inputs: Inputs, j: int) -> Inputs:
+    other = inputs.ids.clone()
+    other[0, j] = (other[0, j] + 7) % 500 + 5
+    return replace(inputs, ids=other)
+
+
+@forward_only
+def test_the_future_is_invisible_and_the_past_is_visible(network):
+    made, inputs = network(), Inputs(ids(1))
+    for j in range(LENGTH):
+        assert changed(made, inputs, with_token(inputs, j)) == [i >= j for i in range(LENGTH)], f"token {j}"
+
+
+@forward_only
+def test_the_same_holds_when_part_of_the_text_is_remembered(network):
+    made, text = network(), ids(1)
+    with torch.no_grad():
+        for j in range(LENGTH):
+            found = []
+            for one in (Inputs(text), with_token(Inputs(text), j)):
+                before = made(Inputs(one.ids[:, :4]))
+                after = made(Inputs(one.ids[:, 4:]), before.state)
+                found.append(torch.cat([before.last, after.last], 1)[0])
+            assert [not torch.equal(a, b) for a, b in zip(*found)] == [i >= j for i in range(LENGTH)], f"token {j}"
+
+
+@both_ways
+def test_every_position_sees_every_real_token(network):
+    made = network()
+    real = torch.arange(LENGTH)[None] < LENGTH - 2
+    inputs = Inputs(ids(1), real)
+    for j in range(LENGTH - 2):
+        assert all(changed(made, inputs, with_token(inputs, j))[: LENGTH - 2]), f"token {j}"
+    for j in (LENGTH - 2, LENGTH - 1):
+        assert not any(changed(made, inputs, with_token(inputs, j))[: LENGTH - 2]), "padding is seen"
+
+
+@both_ways
+def test_padding_at_the_right_changes_nothing(network):
+    made, text = network(), ids(1)
+    padded = torch.cat([text, torch.zeros(1, 5, dtype=torch.long)], 1)
+    with torch.no_grad():
+        alone = made(Inputs(text)).last
+        among = made(Inputs(padded, torch.arange(LENGTH + 5)[None] < LENGTH)).last[:, :LENGTH]
+    assert (alone - among).abs().max() < 1e-10
+
+
+@both_ways
+def test_segments_are_seen(network):
+    made, text = network(), ids(1)
+    inputs = Inputs(text, segments=torch.zeros_like(text))
+    assert not any(changed(made, inputs, Inputs(text))), "no segments means the first one"
+    assert all(changed(made, inputs, replace(inputs, segments=torch.ones_like(text))))
+
+
+@forward_only
+@exactly
+@pytest.mark.parametrize("piece", [1, 3, LENGTH])
+def test_read_in_pieces_equals_read_at_once(network, dtype, near, piece):
+    made, text = network(dtype), ids(2)
+    with torch.no_grad():
+        whole = made(Inputs(text)).last
+        parts, state = [], None
+        for start in range(0, LENGTH, piece):
+            output = made(Inputs(text[:, start: start + piece]), state)
+            parts.append(output.last)
+            state = output.state
+    assert (torch.cat(parts, 1) - whole).abs().max() < near
+
+
+@forward_only
+@exactly
+@pytest.mark.parametrize("piece", [1, 3, LENGTH])
+def test_padding_at_the_left_changes_nothing(network, dtype, near, piece):
+    """Rows of 9, 6 and 2 tokens in one batch, the first pieces padded; each alone gives the same."""
+    made, text, lengths = network(dtype), ids(3), (LENGTH, 6, 2)
+    real = torch.stack([torch.arange(LENGTH) >= LENGTH - length for length in lengths])
+    with torch.no_grad():
+        parts, state = [], None
+        for start in range(0, LENGTH, piece):
+            output = made(Inputs(text[:, start: start + piece], real[:, start: start + piece]), state)
+            parts.append(output.last)
+            state = output.state
+        together = torch.cat(parts, 1)
+        more = made(Inputs(ids(3, 2, seed=1)), state).last           # and then go on without padding
+        for row, length in enumerate(lengths):
+            alone = made(Inputs(text[row: row + 1, -length:]))
+            assert (together[row, -length:] - alone.last[0]).abs().max() < near
+            after = made(Inputs(ids(3, 2, seed=1)[row: row + 1]), alone.state).last
+            assert (more[row] - after[0]).abs().max() < near
+
+
+@forward_only
+def test_what_stands_in_the_padding_does_not_matter(network):
+    made, text = network(), ids(1)
+    inputs = Inputs(text, torch.arange(LENGTH)[None] >= 3)
+    for j in range(3):
+        assert not any(changed(made, inputs, with_token(inputs, j))[3:]), f"padding {j}"
+    for j in range(3, LENGTH):
+        assert changed(made, inputs, with_token(inputs, j))[3:] == [i >= j for i in range(3, LENGTH)]
+
+
+@every_network
+@exactly
+def test_the_other_rows_of_a_batch_change_nothing(network, dtype, near):
+    made, text = network(dtype), ids(5)
+    with torch.no_grad():
+        together = made(Inputs(text)).last
+        for row in range(5):
+            assert (made(Inputs(text[row: row + 1])).last[0] - together[row]).abs().max() < near
+        shuffled = made(Inputs(text.flip(0))).last
+    assert (shuffled.flip(0) - together).abs().max() < near
+
+
+@every_network
+def test_position_matters(network):
+    """The same tokens in another order are another text."""
+    made, text = network(), ids(1)
+    turned = text[:, [1, 0, *range(2, LENGTH)]]
+    assert changed(made, Inputs(text), Inputs(turned))[-1]
+
+
+@every_network
+def test_layers_run_from_the_embeddings_to_the_last(network):
+    made = network()
+    output = made(Inputs(ids(2)))
+    assert len(output.layers) >= 2
+    assert all(layer.shape[:2] == (2, LENGTH) for layer in output.layers)
+    assert output.last.shape == (2, LENGTH, made.width)
+
+
+@forward_only
+def test_every_tensor_of_a_state_has_the_batch_first(network):
+    from torch.utils._pytree import tree_leaves
+    state = network()(Inputs(ids(3), torch.arange(LENGTH).expand(3, -1) > 0)).state
+    leaves = [leaf for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]
+    assert leaves
+    assert all(leaf.size(0) == 3 for leaf in leaves)
+
+
+@every_network
+def test_no_gradient_and_no_chance_when_reading(network):
+    made, text = network(), ids(2)
+    torch.manual_seed(1)
+    first = made(Inputs(text)).last
+    torch.manual_seed(2)
+    assert torch.equal(first, made(Inputs(text)).last), "dropout while reading"
+
+
+@every_network
+def test_a_network_reads_what_it_says_it_reads(network, name):
+    assert network().reads == tiny(name).network.reads
+    assert {"ids", "real"} <= network().reads
+
+
+@both_ways
+def test_a_network_that_reads_both_ways_says_it_cannot_go_on(network):
+    with pytest.raises(TypeError, match="does not predict next tokens"):
+        network().language_model(None, 0)

@@ -1,0 +1,704 @@
+"""Against `transformers`: the same weights give the same numbers, read from its folders and written into ours.
+
+Tiny models whose every weight is drawn anew, gains and biases too, so that nothing is hidden by a default.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+import foreword
+from foreword.assembly import loader
+from foreword.assembly.build import language_model, model_for
+from foreword.basics.messages import Fault
+from foreword.exchange import hugging_face
+from foreword.networks.base import Inputs, Model
+from foreword.tokens.kinds import ByteBPE, CharBPE, WordPiece
+from foreword.tokens.tokenizer import Tokenizer, Vocabulary
+
+transformers = pytest.importorskip("transformers")
+transformers.utils.logging.set_verbosity_error()
+transformers.utils.logging.disable_progress_bar()
+
+TOLERANCE = {torch.float32: 1e-4, torch.float64: 1e-8}
+CONTEXT = 24
+
+
+@dataclass(frozen=True)
+class Case:
+    """One of their classes, and the same model as a recipe of ours."""
+
+    cls: str
+    auto: str
+    config: Callable[..., Any]
+    recipe: str
+    settings: tuple[str, ...]
+    vocabulary: int
+    heads: tuple[str, ...] = ("tokens",)
+
+    @property
+    def causal(self) -> bool:
+        return self.recipe != "bert"
+
+    def theirs(self, seed: int = 0, **more: Any) -> Any:
+        torch.manual_seed(seed)
+        return redrawn(getattr(transformers, self.cls)(self.config(**more)).eval())
+
+    def ours(self, seed: int = 0, *settings: str) -> tuple[Any, Model]:
+        torch.manual_seed(seed)
+        recipe = loader.load(self.recipe, "", [*self.settings, *settings])
+        model = model_for(recipe, Vocabulary(self.vocabulary, -1, ()))
+        for name in set(model.heads) - set(self.heads):
+            del model.heads[name]
+        return recipe, redrawn(model.eval())
+
+    def opened(self, folder: Path, dtype: torch.dtype = torch.float32) -> Any:
+        """What transformers makes of a folder, with every tensor accounted for by its own loader."""
+        model, report = getattr(transformers, self.cls).from_pretrained(folder, output_loading_info=True)
+        unread = set(report["missing_keys"]) - {"pooler.dense.weight", "pooler.dense.bias"}     # BertModel's, never used
+        assert not unread
+        assert not report["unexpected_keys"]
+        assert not report["mismatched_keys"]
+        return model.to(dtype).eval()
+
+
+def gpt2(**more: Any) -> Any:
+    return transformers.GPT2Config(**{
+        "n_embd": 32, "n_layer": 2, "n_head": 2, "vocab_size": 67, "n_positions": CONTEXT, "resid_pdrop": 0.0,
+        "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 66, "eos_token_id": 66, **more})
+
+
+def gpt1(**more: Any) -> Any:
+    return transformers.OpenAIGPTConfig(**{
+        "n_embd": 32, "n_layer": 2, "n_head": 2, "vocab_size": 71, "n_positions": CONTEXT, "resid_pdrop": 0.0,
+        "embd_pdrop": 0.0, "attn_pdrop": 0.0, **more})
+
+
+def bert(**more: Any) -> Any:
+    return transformers.BertConfig(**{
+        "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 56, "vocab_size": 83,
+        "max_position_embeddings": CONTEXT, "type_vocab_size": 3, "hidden_dropout_prob": 0.0,
+        "attention_probs_dropout_prob": 0.0, **more})
+
+
+SMALL = ("network.layers=2", "network.width=32", "network.heads=2", f"network.context={CONTEXT}",
+         "network.dropout={table=0.0, embeddings=0.0, attention=0.0, residual=0.0}")
+BERT = (*SMALL, "network.inner=56", "network.segments=3")
+CASES = {
+    "gpt2": Case("GPT2LMHeadModel", "AutoModelForCausalLM", gpt2, "gpt2", SMALL, 67),
+    "openai-gpt": Case("OpenAIGPTLMHeadModel", "AutoModelForCausalLM", gpt1, "gpt1", SMALL, 71),
+    "bert": Case("BertForPreTraining", "AutoModelForPreTraining", bert, "bert", BERT, 83, ("tokens", "next_sentence")),
+    "bert masked": Case("BertForMaskedLM", "AutoModelForMaskedLM", bert, "bert",
+                        (*BERT, "objective.parts=[{kind='masked'}]"), 83),
+    "bert trunk": Case("BertModel", "AutoModel", bert, "bert", (*BERT, "objective.parts=[{kind='masked'}]"), 83, ()),
+}
+CAUSAL = [name for name, case in CASES.items() if case.causal]
+every_case = pytest.mark.parametrize("name", CASES)
+every_causal = pytest.mark.parametrize("name", CAUSAL)
+both_dtypes = pytest.mark.parametrize("dtype", TOLERANCE, ids=["float32", "float64"])
+
+
+def redrawn(model: nn.Module) -> Any:
+    """Every weight from N(0, 0.1), the gains of norms around 1."""
+    with torch.no_grad():
+        for module in model.modules():
+            for name, weight in module.named_parameters(recurse=False):
+                weight.normal_(0.0, 0.1)
+                if isinstance(module, nn.LayerNorm) and name == "weight":
+                    weight += 1.0
+    return model
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A batch of unequal rows, padded on one side (or not at all)."""
+
+    ids: Tensor
+    real: Tensor
+    segments: Tensor
+
+    @staticmethod
+    def draw(vocabulary: int, side: str, lengths: tuple[int, ...] = (13, 7, 1, 10), seed: int = 5) -> Rows:
+        chance = torch.Generator().manual_seed(seed)
+        longest = max(lengths)
+        if side == "none":
+            lengths = (longest,) * len(lengths)
+        ids = torch.randint(0, vocabulary, (len(lengths), longest), generator=chance)      # padding is not zeros
+        places = torch.arange(longest)[None]
+        wide = torch.tensor(lengths)[:, None]
+        real = places >= longest - wide if side == "left" else places < wide
+        return Rows(ids, real, torch.randint(0, 3, ids.shape, generator=chance))
+
+    @property
+    def positions(self) -> Tensor:
+        return (self.real.cumsum(1) - 1).clamp(min=0)
+
+
+def ask_theirs(model: Any, case: Case, rows: Rows) -> dict[str, Any]:
+    more = {"position_ids": rows.positions} if case.causal else {"token_type_ids": rows.segments}
+    found = model(input_ids=rows.ids, attention_mask=rows.real.long(), output_hidden_states=True, **more)
+    return {"tokens": found.get("prediction_logits", found.get("logits")), "next_sentence": found.get("seq_relationship_logits"),
+            "layers": found.hidden_states}
+
+
+def ask_ours(model: Model, case: Case, rows: Rows) -> dict[str, Any]:
+    output = model.network(Inputs(rows.ids, None if rows.real.all() else rows.real, None if case.causal else rows.segments))
+    heads = model.heads
+    return {"tokens": heads["tokens"].logits(output.last) if "tokens" in heads else None,
+            "next_sentence": heads["next_sentence"](output.last) if "next_sentence" in heads else None,
+            "layers": (*output.layers[:-1], output.last)}
+
+
+def agree(ours: dict[str, Any], theirs: dict[str, Any], rows: Rows, tolerance: float) -> None:
+    """At every token; what stands at padding means nothing."""
+    assert (ours["tokens"] is None) == (theirs["tokens"] is None)
+    if ours["tokens"] is not None:
+        same(ours["tokens"][rows.real], theirs["tokens"][rows.real], tolerance)
+    assert (ours["next_sentence"] is None) == (theirs["next_sentence"] is None)
+    if ours["next_sentence"] is not None:
+        same(ours["next_sentence"], theirs["next_sentence"], tolerance)
+    assert len(ours["layers"]) == len(theirs["layers"]) == 3
+    for mine, other in zip(ours["layers"], theirs["layers"]):
+        same(mine[rows.real], other[rows.real], tolerance)
+
+
+def same(ours: Any, theirs: Any, tolerance: float) -> None:
+    torch.testing.assert_close(torch.as_tensor(ours), torch.as_tensor(theirs), atol=tolerance, rtol=0)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """Each case as transformers saves it."""
+    found = {}
+    for name, case in CASES.items():
+        found[name] = tmp_path_factory.mktemp("theirs") / case.cls
+        case.theirs().save_pretrained(found[name])
+    return found
+
+
+@pytest.fixture
+def copied(folders: dict[str, Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A copy of a case's folder, to spoil."""
+    return lambda name: Path(shutil.copytree(folders[name], tmp_path / name.replace(" ", "-")))
+
+
+def respelled(folder: Path, change: Callable[[dict[str, Tensor]], Any]) -> Path:
+    tensors = load_file(folder / "model.safetensors")
+    change(tensors)
+    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, folder / "model.safetensors")
+    return folder
+
+
+def reconfigured(folder: Path, **values: Any) -> Path:
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **values}))
+    return folder
+
+
+def fault(folder: Path) -> str:
+    with pytest.raises(Fault) as caught:
+        foreword.load(folder)
+    assert caught.value.code == 2
+    return str(caught.value)
+
+
+# --- their folders, read by us ---------------------------------------------------------------------------------------
+
+# BERT numbers positions from the left edge: it is padded on the right
+SIDES = [(name, side) for name, case in CASES.items() for side in ("none", "left", "right") if case.causal or side != "left"]
+
+
+@pytest.mark.parametrize(("name", "side"), SIDES)
+@both_dtypes
+@torch.no_grad()
+def test_a_folder_of_transformers_gives_its_numbers(folders, name, dtype, side) -> None:
+    case = CASES[name]
+    rows = Rows.draw(case.vocabulary, side)
+    model = hugging_face.read(folders[name]).model.to(dtype)
+    theirs = case.theirs().to(dtype)
+    agree(ask_ours(model, case, rows), ask_theirs(theirs, case, rows), rows, TOLERANCE[dtype])
+
+
+@every_case
+@both_dtypes
+def test_gradients_are_those_of_transformers(folders, name, dtype) -> None:
+    case = CASES[name]
+    rows = Rows.draw(case.vocabulary, "left" if case.causal else "right")
+    ours, theirs = hugging_face.read(folders[name]).model.to(dtype), case.theirs().to(dtype)
+    for answer in (ask_ours(ours, case, rows), ask_theirs(theirs, case, rows)):
+        chance = torch.Generator().manual_seed(9)
+        loss = torch.zeros((), dtype=dtype)
+        for key in ("tokens", "next_sentence"):
+            if answer[key] is not None:
+                value = answer[key][rows.real] if key == "tokens" else answer[key]
+                loss = loss + (value * torch.randn(value.shape, generator=chance).to(dtype)).sum()
+        last = answer["layers"][-1][rows.real]
+        (loss + (last * torch.randn(last.shape, generator=chance).to(dtype)).sum()).backward()
+    mine = {key: weight.grad for key, weight in ours.named_parameters()}
+    other = {key.removeprefix("transformer.").removeprefix("bert."): weight.grad for key, weight in theirs.named_parameters()}
+    pairs = {
+        "network.embeddings.tokens.weight": other.get("wte.weight", other.get("tokens_embed.weight", other.get("embeddings.word_embeddings.weight"))),
+        "network.embeddings.positions.weight": other.get("wpe.weight", other.get("positions_embed.weight", other.get("embeddings.position_embeddings.weight"))),
+    }
+    if case.causal:
+        pairs |= {"network.blocks.0.attention.project.weight": other["h.0.attn.c_attn.weight"].t(),
+                  "network.blocks.1.feedforward.out.weight": other["h.1.mlp.c_proj.weight"].t(),
+                  "network.blocks.1.second.norm.weight": other["h.1.ln_2.weight"]}
+    else:
+        attention = "encoder.layer.0.attention.self"
+        pairs |= {
+            "network.blocks.0.attention.project.weight": torch.cat([other[f"{attention}.{part}.weight"] for part in ("query", "key", "value")]),
+            "network.blocks.1.feedforward.out.weight": other["encoder.layer.1.output.dense.weight"],
+            "network.blocks.1.second.norm.weight": other["encoder.layer.1.output.LayerNorm.weight"],
+            "network.embeddings.segments.weight": other["embeddings.token_type_embeddings.weight"]}
+    for key, theirs_grad in pairs.items():
+        if name.startswith("bert") and key == "network.embeddings.tokens.weight":
+            theirs_grad, mine[key] = theirs_grad[1:], mine[key][1:]      # their table passes nothing to row 0 (padding_idx)
+        assert mine[key].abs().max() > 1e-3, f"{key} gets no gradient: nothing was compared"
+        # gradients are some tens in size here, so the tolerance is of the largest
+        same(mine[key], theirs_grad, TOLERANCE[dtype] * max(1.0, float(theirs_grad.abs().max())))
+
+
+@every_causal
+@torch.no_grad()
+def test_foreword_load_gives_logits_without_a_tokenizer(folders, name) -> None:
+    case = CASES[name]
+    ids = Rows.draw(case.vocabulary, "none").ids[0]
+    opened = foreword.load(folders[name])
+    same(opened.logits(ids.tolist()), case.theirs()(ids[None]).logits[0], 1e-4)
+    with pytest.raises(Fault, match="has no tokenizer, only weights"):
+        opened.score("text")
+
+
+@every_causal
+@torch.no_grad()
+@pytest.mark.parametrize("chunk", [1, 3, 13])
+def test_cached_logits_are_those_of_one_pass_of_transformers(folders, name, chunk) -> None:
+    """With left padding, the prompt fed in pieces."""
+    case = CASES[name]
+    rows = Rows.draw(case.vocabulary, "left")
+    model, theirs = hugging_face.read(folders[name]).model, ask_theirs(case.theirs(), case, rows)["tokens"]
+    state, found = None, []
+    for at in range(0, rows.ids.size(1), chunk):
+        output = model.network(Inputs(rows.ids[:, at: at + chunk], rows.real[:, at: at + chunk]), state)
+        state = output.state
+        found.append(model.heads["tokens"].logits(output.last))
+    same(torch.cat(found, 1)[rows.real], theirs[rows.real], 1e-4)
+
+
+@every_causal
+@torch.no_grad()
+def test_greedy_generation_is_that_of_transformers(folders, name) -> None:
+    case = CASES[name]
+    chance = np.random.default_rng(3)
+    prompts = [chance.integers(0, case.vocabulary - 1, length) for length in (6, 3, 1)]
+    theirs = case.theirs()
+    model = language_model(hugging_face.read(folders[name]).model, Vocabulary(case.vocabulary, -1, ()))
+    log_probs, state = model.begin(prompts)                # rows of unequal length, together
+    chosen = []
+    for _ in range(12):
+        chosen.append(log_probs.argmax(-1))
+        log_probs, state = model.advance(chosen[-1].numpy(), state)
+    ours = torch.stack(chosen, 1).tolist()
+    assert len({token for row in ours for token in row}) > 2, "the models say one word: nothing was compared"
+    for prompt, row in zip(prompts, ours):
+        ids = torch.from_numpy(prompt)[None]
+        out = theirs.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0)
+        assert row == out[0, ids.size(1):].tolist()
+
+
+# --- our models, read by them ----------------------------------------------------------------------------------------
+
+@every_case
+@both_dtypes
+@torch.no_grad()
+def test_a_model_of_ours_opens_in_transformers(tmp_path, name, dtype) -> None:
+    case = CASES[name]
+    recipe, model = case.ours(seed=4)
+    hugging_face.write(tmp_path, recipe, model, None)
+    rows = Rows.draw(case.vocabulary, "right")
+    expected = ask_ours(model.to(dtype), case, rows)
+    agree(expected, ask_theirs(case.opened(tmp_path, dtype), case, rows), rows, TOLERANCE[dtype])
+    auto = getattr(transformers, case.auto).from_pretrained(tmp_path).to(dtype).eval()
+    assert type(auto).__name__ == case.cls
+    agree(expected, ask_theirs(auto, case, rows), rows, TOLERANCE[dtype])
+
+
+@every_case
+@torch.no_grad()
+def test_what_we_write_we_read_to_the_same_numbers(tmp_path, name) -> None:
+    case = CASES[name]
+    recipe, model = case.ours(seed=4)
+    hugging_face.write(tmp_path, recipe, model, None)
+    again = hugging_face.read(tmp_path)
+    assert set(again.model.heads) == set(case.heads)
+    for key, tensor in model.weights().items():
+        assert torch.equal(tensor, again.model.weights()[key]), key
+
+
+@pytest.mark.parametrize(("name", "value", "theirs", "field"), [
+    ("gpt2", "gelu_erf", "gelu", "activation_function"), ("gpt2", "relu", "relu", "activation_function"),
+    ("openai-gpt", "relu", "relu", "afn"), ("bert", "gelu_tanh", "gelu_new", "hidden_act")])
+@torch.no_grad()
+def test_every_activation_goes_both_ways(tmp_path, name, value, theirs, field) -> None:
+    case = CASES[name]
+    more = [f"head.activation={value}"] if name == "bert" else []
+    recipe, model = case.ours(1, f"network.activation={value}", *more)
+    hugging_face.write(tmp_path, recipe, model, None)
+    assert json.loads((tmp_path / "config.json").read_text())[field] == theirs
+    rows = Rows.draw(case.vocabulary, "right")
+    expected = ask_theirs(case.opened(tmp_path), case, rows)
+    agree(ask_ours(model, case, rows), expected, rows, 1e-4)
+    agree(ask_ours(hugging_face.read(tmp_path).model, case, rows), expected, rows, 1e-4)
+
+
+@pytest.mark.parametrize("setting", [
+    "head.kind='softmax'", "head.tied=false", "head.activation='relu'", "head.norm_epsilon=0.5"])
+def test_a_bert_that_transformers_cannot_hold_is_written_in_our_own_layout(tmp_path, setting) -> None:
+    """Their class has one head; another head must not be written as if it were that one."""
+    tokenizer = WordPiece(vocabulary=120).train(iter([WORDS]))
+    recipe = loader.load("bert", "", [*BERT, setting])
+    model = redrawn(model_for(recipe, tokenizer.vocabulary()).eval())
+    hugging_face.write(tmp_path, recipe, model, tokenizer)
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == "foreword"
+    again = hugging_face.read(tmp_path).model
+    rows = Rows.draw(60, "right")
+    with torch.no_grad():
+        same(ask_ours(again, CASES["bert"], rows)["tokens"], ask_ours(model, CASES["bert"], rows)["tokens"], 0.0)
+
+
+@torch.no_grad()
+def test_inner_width_and_epsilon_are_read(tmp_path) -> None:
+    case = CASES["gpt2"]
+    theirs = case.theirs(n_inner=40, layer_norm_epsilon=0.1)
+    theirs.save_pretrained(tmp_path)
+    rows = Rows.draw(67, "right")
+    agree(ask_ours(hugging_face.read(tmp_path).model, case, rows), ask_theirs(theirs, case, rows), rows, 1e-4)
+
+
+# --- tied and untied -------------------------------------------------------------------------------------------------
+
+@every_causal
+@torch.no_grad()
+def test_an_untied_head_goes_both_ways(tmp_path, name) -> None:
+    case = CASES[name]
+    rows = Rows.draw(case.vocabulary, "right")
+    theirs = case.theirs(tie_word_embeddings=False)
+    theirs.save_pretrained(tmp_path / "theirs")
+    read = hugging_face.read(tmp_path / "theirs")
+    assert read.recipe.head.tied is False
+    agree(ask_ours(read.model, case, rows), ask_theirs(theirs, case, rows), rows, 1e-4)
+
+    recipe, model = case.ours(2, "head.tied=false")
+    hugging_face.write(tmp_path / "ours", recipe, model, None)
+    agree(ask_ours(model, case, rows), ask_theirs(case.opened(tmp_path / "ours"), case, rows), rows, 1e-4)
+
+
+@pytest.mark.parametrize(("name", "copy", "original"), [
+    ("gpt2", "lm_head.weight", "transformer.wte.weight"), ("openai-gpt", "lm_head.weight", "transformer.tokens_embed.weight"),
+    ("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
+    ("bert", "cls.predictions.decoder.bias", "cls.predictions.bias")])
+def test_a_second_copy_of_a_tied_tensor_is_checked(copied, name, copy, original) -> None:
+    folder = respelled(copied(name), lambda tensors: tensors.update({copy: tensors[original].clone()}))
+    foreword.load(folder)                                  # older folders hold both
+    respelled(folder, lambda tensors: tensors.update({copy: tensors[original] + 1}))
+    said = fault(folder)
+    assert f"{copy} should be the same as" in said
+    assert "and is not" in said
+
+
+# --- every tensor accounted for --------------------------------------------------------------------------------------
+
+LAYER = {"gpt2": "transformer.h.1.mlp.c_fc.weight", "openai-gpt": "transformer.h.1.attn.c_proj.weight",
+         "bert": "bert.encoder.layer.1.attention.self.key.weight", "bert masked": "cls.predictions.transform.LayerNorm.bias",
+         "bert trunk": "embeddings.token_type_embeddings.weight"}
+
+
+def plain(name: str) -> str:
+    return name.removeprefix("transformer.").removeprefix("bert.")
+
+
+@every_case
+def test_a_missing_tensor_is_named(copied, name) -> None:
+    said = fault(respelled(copied(name), lambda tensors: tensors.pop(LAYER[name])))
+    assert f"Not there: {plain(LAYER[name])}." in said
+    assert "The weights and config.json must describe the same model." in said
+
+
+@every_case
+def test_an_extra_tensor_is_named(copied, name) -> None:
+    folder = respelled(copied(name), lambda tensors: tensors.update({"adapter.down.weight": torch.zeros(2)}))
+    count = len(load_file(folder / "model.safetensors"))
+    said = fault(folder)
+    assert "Without a place: adapter.down.weight." in said
+    count -= 2 if name == "bert trunk" else 0          # its pooler is set aside before: no head of ours reads it
+    assert f"has {count} tensors; {count - 1} found a place." in said
+
+
+@every_case
+def test_a_misshapen_tensor_is_named(copied, folders, name) -> None:
+    def cut(tensors: dict[str, Tensor]) -> None:
+        tensors[LAYER[name]] = tensors[LAYER[name]][..., :-1]
+
+    folder = respelled(copied(name), cut)
+    said = fault(folder)
+    whole, less = load_file(folders[name] / "model.safetensors")[LAYER[name]], load_file(folder / "model.safetensors")[LAYER[name]]
+    assert f"Of another shape: {plain(LAYER[name])} is {list(less.shape)}, config.json says {list(whole.shape)}." in said
+
+
+def test_all_that_is_wrong_with_the_tensors_is_said_at_once(copied) -> None:
+    def spoil(tensors: dict[str, Tensor]) -> None:
+        del tensors["transformer.ln_f.bias"]
+        tensors["extra"] = torch.zeros(1)
+        tensors["transformer.wpe.weight"] = torch.zeros(3, 32)
+
+    said = fault(respelled(copied("gpt2"), spoil))
+    assert "Not there: ln_f.bias." in said
+    assert "Without a place: extra." in said
+    assert "Of another shape: wpe.weight is [3, 32], config.json says [24, 32]." in said
+
+
+@torch.no_grad()
+def test_constants_are_left_aside(copied) -> None:
+    triangle = torch.ones(1, 1, CONTEXT, CONTEXT).tril()
+    more = {f"transformer.h.{i}.attn.bias": triangle.clone() for i in range(2)}
+    more |= {f"transformer.h.{i}.attn.masked_bias": torch.tensor(-1e4) for i in range(2)}
+    foreword.load(respelled(copied("gpt2"), lambda tensors: tensors.update(more)))
+    gpt1_more = {"transformer.h.0.attn.bias": triangle.clone(), "transformer.position_ids": torch.arange(CONTEXT)}
+    foreword.load(respelled(copied("openai-gpt"), lambda tensors: tensors.update(gpt1_more)))
+    bert_more = {"bert.embeddings.position_ids": torch.arange(CONTEXT)[None], "bert.embeddings.token_type_ids": torch.zeros(1, CONTEXT)}
+    foreword.load(respelled(copied("bert"), lambda tensors: tensors.update(bert_more)))
+
+
+@torch.no_grad()
+def test_the_constants_rule_does_not_swallow_weights(folders) -> None:
+    """`attn.bias` is a constant; `attn.c_attn.bias` is learned and must be read."""
+    for name in CAUSAL:
+        read = hugging_face.read(folders[name]).model.weights()
+        theirs = load_file(folders[name] / "model.safetensors")
+        assert torch.equal(read["network.blocks.0.attention.project.bias"], theirs["transformer.h.0.attn.c_attn.bias"])
+
+
+def test_old_names_of_norms_are_understood(copied, folders) -> None:
+    def old(tensors: dict[str, Tensor]) -> None:
+        for key in [key for key in tensors if "LayerNorm" in key]:
+            tensors[key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")] = tensors.pop(key)
+
+    folder = respelled(copied("bert"), old)
+    assert any(key.endswith("gamma") for key in load_file(folder / "model.safetensors"))
+    expected = hugging_face.read(folders["bert"]).model.weights()
+    for key, tensor in hugging_face.read(folder).model.weights().items():
+        assert torch.equal(tensor, expected[key]), key
+
+
+@torch.no_grad()
+def test_a_trunk_without_prefix_opens(tmp_path) -> None:
+    """GPT2Model saves no `transformer.` before its names."""
+    case = CASES["gpt2"]
+    whole = case.theirs()
+    whole.transformer.save_pretrained(tmp_path)
+    assert "wte.weight" in load_file(tmp_path / "model.safetensors")
+    rows = Rows.draw(67, "none")
+    agree(ask_ours(hugging_face.read(tmp_path).model, case, rows), ask_theirs(whole, case, rows), rows, 1e-4)
+
+
+@torch.no_grad()
+def test_shards_open_and_a_missing_one_is_named(tmp_path) -> None:
+    case = CASES["gpt2"]
+    theirs = case.theirs()
+    theirs.save_pretrained(tmp_path, max_shard_size="30KB")
+    shards = sorted(tmp_path.glob("model-*.safetensors"))
+    assert len(shards) > 2
+    assert not (tmp_path / "model.safetensors").exists()
+    rows = Rows.draw(67, "left")
+    agree(ask_ours(hugging_face.read(tmp_path).model, case, rows), ask_theirs(theirs, case, rows), rows, 1e-4)
+    shards[1].unlink()
+    assert f"{shards[1]} is named by the index and is not there." in fault(tmp_path)
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("name", "asked", "words"), [
+    ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = true"),
+    ("gpt2", {"add_cross_attention": True}, "add_cross_attention = true"),
+    ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights = false"),
+    ("gpt2", {"activation_function": "silu"}, "activation_function = 'silu'"),
+    ("openai-gpt", {"afn": "swish"}, "afn = 'swish'"),
+    ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type = 'relative_key'"),
+    ("bert", {"is_decoder": True}, "is_decoder = true"),
+    ("bert", {"add_cross_attention": True}, "add_cross_attention = true"),
+    ("bert", {"hidden_act": "silu"}, "hidden_act = 'silu'"),
+    ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings = false"),
+])
+def test_what_we_do_not_have_is_refused_by_name(copied, name, asked, words) -> None:
+    folder = reconfigured(copied(name), **asked)
+    assert fault(folder) == f"{folder / 'config.json'} asks for {words}, which Foreword does not have."
+
+
+def test_weights_in_a_pickle_are_refused(copied) -> None:
+    folder = copied("gpt2")
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+    assert fault(folder) == (
+        f"{folder} has its weights in pytorch_model.bin, a pickle, which can run code when opened.\n"
+        "    Convert it where you trust it: model.save_pretrained(folder) of transformers writes safetensors.")
+
+
+@pytest.mark.parametrize("model_type", ["gpt_neo", "llama", ""])
+def test_another_type_of_model_is_refused(copied, model_type) -> None:
+    folder = reconfigured(copied("gpt2"), model_type=model_type)
+    assert fault(folder) == (f"{folder} holds a model of type {model_type!r}, which Foreword does not read.\n"
+                             "    Types it reads: gpt2, openai-gpt, bert.")
+
+
+def test_a_truncated_file_of_weights_is_refused(copied) -> None:
+    folder = copied("bert")
+    whole = (folder / "model.safetensors").read_bytes()
+    (folder / "model.safetensors").write_bytes(whole[: len(whole) // 2])
+    said = fault(folder)
+    assert said.startswith(f"{folder / 'model.safetensors'} cannot be read: ")
+    assert said.endswith("It is cut short or damaged; copy it again.")
+
+
+# --- tokenizers and text ---------------------------------------------------------------------------------------------
+
+WORDS = ("The quick brown fox jumps over the lazy dog. A dog, a fox! Does the dog jump? The fox is quick and the dog is lazy; "
+         "numbers 12 and 345, quotes 'like' \"these\". Every fox jumps.\n") * 20
+TEXT = "The lazy fox jumps over a quick dog, 12 times! Quick?"
+TOKENIZERS = {"gpt2": ByteBPE(vocabulary=320), "openai-gpt": CharBPE(vocabulary=150), "bert": WordPiece(vocabulary=150)}
+
+
+def trained(name: str, folder: Path) -> tuple[Tokenizer, Model]:
+    case = CASES[name]
+    tokenizer = TOKENIZERS[name].train(iter([WORDS]))
+    recipe = loader.load(case.recipe, "", [*case.settings, "network.context=128"])
+    torch.manual_seed(1)
+    model = redrawn(model_for(recipe, tokenizer.vocabulary()).eval())
+    hugging_face.write(folder, recipe, model, tokenizer)
+    return tokenizer, model
+
+
+@pytest.mark.parametrize("name", TOKENIZERS)
+@torch.no_grad()
+def test_text_to_logits_agrees_end_to_end(tmp_path, name) -> None:
+    """AutoTokenizer and AutoModel on what we wrote, against foreword.load of the same folder."""
+    case = CASES[name]
+    tokenizer, _ = trained(name, tmp_path)
+    read = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    given = read(TEXT, return_tensors="pt")
+    ids = tokenizer.encode(TEXT)
+    if name == "bert":
+        ids = [tokenizer.special("[cls]"), *ids, tokenizer.special("[separator]")]
+    assert given["input_ids"][0].tolist() == ids
+    assert len(set(ids)) > 8
+    opened = foreword.load(tmp_path)
+    assert opened.tokenizer.fingerprint == tokenizer.fingerprint
+    answer = getattr(transformers, case.auto).from_pretrained(tmp_path).eval()(**given)
+    same(opened.logits(ids), answer.get("prediction_logits", answer.get("logits"))[0], 1e-4)
+
+
+@torch.no_grad()
+def test_a_pair_of_texts_gets_their_token_types(tmp_path) -> None:
+    _, model = trained("bert", tmp_path)
+    read = transformers.AutoTokenizer.from_pretrained(tmp_path)
+    given = read("The quick fox.", "A lazy dog jumps.", return_tensors="pt")
+    assert given["token_type_ids"][0].tolist() == sorted(given["token_type_ids"][0].tolist())
+    assert given["token_type_ids"].sum() > 3
+    answer = transformers.AutoModelForPreTraining.from_pretrained(tmp_path).eval()(**given)
+    output = model.network(Inputs(given["input_ids"], segments=given["token_type_ids"]))
+    same(model.heads["tokens"].logits(output.last), answer.prediction_logits, 1e-4)
+    same(model.heads["next_sentence"](output.last), answer.seq_relationship_logits, 1e-4)
+
+
+@torch.no_grad()
+def test_generated_text_is_that_of_transformers(tmp_path) -> None:
+    trained("gpt2", tmp_path)
+    read, model = transformers.AutoTokenizer.from_pretrained(tmp_path), transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
+    given = read("The quick", return_tensors="pt")
+    out = model.generate(**given, max_new_tokens=15, do_sample=False)
+    theirs = read.decode(out[0, given["input_ids"].size(1):], skip_special_tokens=True)
+    assert foreword.load(tmp_path).generate("The quick", max_tokens=15, temperature=0.0) == theirs
+
+
+@torch.no_grad()
+def test_fill_is_their_fill_mask(tmp_path) -> None:
+    trained("bert", tmp_path)
+    read, model = transformers.AutoTokenizer.from_pretrained(tmp_path), transformers.AutoModelForPreTraining.from_pretrained(tmp_path).eval()
+    given = read("the quick [MASK] jumps.", return_tensors="pt")
+    place = (given["input_ids"][0] == read.mask_token_id).nonzero().item()
+    theirs = model(**given).prediction_logits[0, place].softmax(-1).topk(3)
+    ours = foreword.load(tmp_path).fill("the quick [MASK] jumps.", k=3)
+    assert [guess.token for guess in ours] == read.convert_ids_to_tokens(theirs.indices.tolist())
+    same([guess.probability for guess in ours], theirs.values, 1e-5)
+
+
+# --- sizes and first weights -----------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize(("recipe", "size", "vocabulary", "count"), [
+    ("gpt2", "small", 50257, 124_439_808), ("gpt2", "medium", 50257, 354_823_168), ("gpt2", "large", 50257, 774_030_080),
+    ("gpt2", "xl", 50257, 1_557_611_200), ("gpt2", "", 50257, 124_439_808), ("gpt1", "", 40478, 116_534_784)])
+def test_published_sizes(recipe, size, vocabulary, count) -> None:
+    with torch.device("meta"):
+        model = model_for(loader.load(recipe, size), Vocabulary(vocabulary, -1, ()))
+    assert model.parameter_count() == count
+
+
+@pytest.mark.parametrize(("size", "config"), [
+    ("base", {}), ("large", {"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096})])
+def test_bert_has_as_many_parameters_as_theirs(size, config) -> None:
+    with torch.device("meta"):
+        ours = model_for(loader.load("bert", size), Vocabulary(30522, -1, ()))
+        theirs = transformers.BertForPreTraining(transformers.BertConfig(**config))
+    assert ours.parameter_count() == sum(weight.numel() for weight in theirs.parameters())
+
+
+def _drawn(recipe: str, *settings: str) -> dict[str, Tensor]:
+    torch.manual_seed(0)
+    chosen = loader.load(recipe, "", ["network.layers=6", "network.width=192", "network.heads=6", "network.context=512", *settings])
+    return {name: weight.detach() for name, weight in model_for(chosen, Vocabulary(1000, -1, ())).weights().items()}
+
+
+def test_gpt2_is_drawn_as_published() -> None:
+    weights = _drawn("gpt2")
+    for name, weight in weights.items():
+        if "norm" in name:
+            assert torch.equal(weight, torch.full_like(weight, float(name.endswith("weight")))), name
+        elif name.endswith("bias"):
+            assert not weight.any(), name
+        else:
+            residual = name.endswith(("attention.out.weight", "feedforward.out.weight"))
+            expected = 0.02 / math.sqrt(2 * 6) if residual else 0.01 if "positions" in name else 0.02
+            assert float(weight.std()) == pytest.approx(expected, rel=0.03), name
+            assert float(weight.abs().max()) > 3 * expected, f"{name} is cut off: GPT-2's draw is not"
+    assert sum(name.endswith("out.weight") for name in weights) == 12
+
+
+def test_gpt1_is_drawn_as_published() -> None:
+    for name, weight in _drawn("gpt1").items():
+        if weight.dim() == 2:
+            assert float(weight.std()) == pytest.approx(0.02, rel=0.03), name
+
+
+def test_bert_is_drawn_within_two_deviations() -> None:
+    weights = _drawn("bert")
+    seen = 0
+    for name, weight in weights.items():
+        if weight.dim() != 2:
+            continue
+        assert float(weight.abs().max()) <= 0.04, f"{name} has a value beyond two deviations"
+        if weight.numel() > 5000:
+            seen += 1
+            # what is left of a normal deviate of 0.02 cut at two deviations
+            assert float(weight.std()) == pytest.approx(0.02 * 0.8796, rel=0.03), name
+    assert seen > 25

@@ -1,0 +1,137 @@
+"""Every recipe at a size that learns in a second, and text that is on any machine.
+
+A recipe is made small by the settings it has, never by its name: a new recipe file gets its tests by itself.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from pydoc_data.topics import topics
+from typing import Any
+
+import torch
+
+from foreword.assembly import catalogue, loader
+from foreword.assembly.build import language_model, model_for
+from foreword.assembly.recipe import Recipe
+from foreword.basics.seeds import chance
+from foreword.batches.stream import Stream
+from foreword.networks.base import Model
+from foreword.tokens.store import TokenStore
+from foreword.tokens.tokenizer import Tokenizer
+
+RECIPES = list(catalogue.built_in())
+WITH_SIZES = [(entry.name, size) for entry in catalogue.entries() for size in ("", *entry.sizes)]
+CHINESE = ("今天天气很好。", "我们去公园看花。", "他在家里看书。", "你好吗？", "我很好，你呢？", "天上有大大的云。", "花园里有很多人。", "书上的字很小。")
+
+
+def documents() -> Iterator[str]:
+    """English from Python's own help, and a little Chinese in ever different order."""
+    for name in sorted(topics)[:48]:
+        yield topics[name][:3000]
+    for number in range(16):
+        draw = chance(7, number)
+        yield "".join(CHINESE[i] for i in draw.integers(len(CHINESE), size=12))
+
+
+def settings_for(recipe: Recipe) -> list[str]:
+    """What makes this recipe small, by the settings that it has."""
+    network, training, found = recipe.network, recipe.training, []
+
+    def has(section: Any, *names: str) -> bool:
+        return all(name in type(section).model_fields for name in names)
+
+    if has(network, "layers", "heads", "context"):
+        found += ["network.layers=2", "network.heads=2", "network.context=32"]
+    elif has(network, "layers"):
+        found += [f"network.layers={min(network.layers, 2)}"]
+    if has(network, "width"):
+        found += ["network.width=32"]
+    if has(network, "order"):
+        found += [f"network.order={min(network.order, 3)}"]
+    if recipe.batches.length is not None and not has(network, "context"):
+        found += [f"batches.length={8 if has(network, 'width') else 5000}"]
+    found += ['training.save="3"', "training.log=2", "training.valid_batches=2"]
+    if has(training, "optimizer"):
+        found += ["training.batch_size=8", 'training.budget="9"', 'training.evaluate="4"']
+    if has(training, "schedule") and isinstance(training.schedule.warmup, int) and training.schedule.warmup:
+        found += ["training.schedule.warmup=2"]
+    return found
+
+
+@functools.cache
+def _tiny(name: str, more: tuple[str, ...]) -> Recipe:
+    return loader.load(name, "", [*settings_for(loader.load(name)), *more])
+
+
+def tiny(name: str, *more: str) -> Recipe:
+    """A built-in recipe, small; `more` are further settings (`training.seed=3`)."""
+    return _tiny(name, tuple(more))
+
+
+def learns_by_gradient(name: str) -> bool:
+    return loader.load(name).head is not None
+
+
+def reads_on(name: str) -> bool:
+    """Whether a recipe's model reads left to right, so that it can be asked for next tokens."""
+    return "[mask]" not in loader.load(name).objective.specials
+
+
+GRADIENT = [name for name in RECIPES if learns_by_gradient(name)]
+COUNTING = [name for name in RECIPES if not learns_by_gradient(name)]
+READERS = [name for name in RECIPES if reads_on(name)]
+
+
+def store_kind(recipe: Recipe) -> str:
+    """The store whose tokenizer has the special tokens that the recipe's objective cannot do without."""
+    return "wordpiece" if recipe.objective.specials else "byte_bpe"
+
+
+def drawn(recipe: Recipe, tokenizer: Tokenizer, seed: int = 0, dtype: torch.dtype = torch.float32) -> Any:
+    """A model of the recipe with weights far enough from zero that every path through it shows in the numbers."""
+    torch.manual_seed(seed)
+    model = model_for(recipe, tokenizer.vocabulary())
+    if isinstance(model, Model):
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.dim() > 1:
+                    parameter.normal_(0, 0.3)
+                else:
+                    parameter.add_(torch.randn_like(parameter) * 0.1)
+        model.to(dtype).eval()
+    return model
+
+
+def counted(recipe: Recipe, store: TokenStore, held_out: TokenStore | None = None) -> Any:
+    """A count model that has read a store."""
+    model = model_for(recipe, store.tokenizer.vocabulary())
+    model.count(store.read(0, store.tokens))
+    model.estimate(None if held_out is None else held_out.read(0, held_out.tokens))
+    return model
+
+
+def reader(name: str, store: TokenStore, held_out: TokenStore | None = None) -> Any:
+    """What answers questions about next tokens for a recipe: random weights, or counts of the store."""
+    recipe = tiny(name)
+    model = drawn(recipe, store.tokenizer) if recipe.head is not None else counted(recipe, store, held_out)
+    return language_model(model, store.tokenizer.vocabulary())
+
+
+def learner_for(recipe: Recipe, store: TokenStore, dtype: torch.dtype = torch.float32) -> tuple[Any, Stream]:
+    """A learner as a run makes it, and its batches."""
+    spec = recipe.training
+    torch.manual_seed(0)
+    model = model_for(recipe, store.tokenizer.vocabulary())
+    if isinstance(model, Model):
+        model.to(dtype)
+    learner = spec.learner(model, recipe.objective, store.tokenizer)
+    cutter = recipe.batches.over(store, spec.batch_size, spec.seed)
+    return learner, Stream(cutter, learner.collate, spec.batch_size)
+
+
+def take_steps(learner: Any, stream: Stream, steps: Sequence[int], same: bool = False) -> list[dict[str, float]]:
+    """The reports of some steps; with `same`, all of them on the first batch."""
+    return [learner.step(stream.batch(0 if same else step), step, 0.0).values for step in steps]
+
