@@ -82,7 +82,8 @@ def _sizes(sizes: list[tuple[str, Recipe]]) -> Iterator[str]:
         shape = [str(getattr(recipe.network, name)) for name in names]
         told = getattr(recipe.tokenizer, "vocabulary", None)
         tokenizer = f"{kind(recipe.tokenizer)}{f', {told:,}' if told else ''}"
-        yield f"| {' | '.join([size or '(published)', *shape, tokenizer, recipe.training.budget, parameters(recipe)])} |"
+        name = size or ("(published)" if len(sizes) > 1 else "-")
+        yield f"| {' | '.join([name, *shape, tokenizer, recipe.training.budget, parameters(recipe)])} |"
 
 
 def parameters(recipe: Recipe) -> str:
@@ -95,7 +96,7 @@ def parameters(recipe: Recipe) -> str:
         return model.parameter_count() if isinstance(model, Model) else None
 
     if recipe.head is None:
-        return "counts, as many as the text has"
+        return "counts"
     if told:
         return f"{count(told):,}"
     each = (count(3) or 0) - (count(2) or 0)
@@ -185,7 +186,8 @@ def _comment(cls: type, name: str) -> str:
 
 def commands() -> str:
     runner = CliRunner()
-    lines = ["# Commands", "", "What `foreword VERB --help` says, in the order data flows. Written by `python docs/generate.py`.", ""]
+    lines = ["# Commands", "", "What `foreword VERB --help` says, in the order data flows. "
+             "Written by `python docs/generate.py`.", ""]
     for verb in ("", *(command.name for command in app.registered_commands)):
         asked = [verb, "--help"] if verb else ["--help"]
         said = runner.invoke(app, asked, prog_name="foreword", terminal_width=WIDTH, env={"COLUMNS": str(WIDTH)})

@@ -70,7 +70,10 @@ def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
         parent = values.get("extends", "")
         if len(chain) > DEEPEST + 1 or any(path == earlier for earlier, _, _ in chain[:-1]):
             raise Fault(f"`extends` goes more than {DEEPEST} deep (or round in a circle).", where=str(path))
-        path = find(parent) if parent and not _complete(values) else None
+        try:
+            path = find(parent) if parent and not _complete(values) else None
+        except Fault as fault:
+            raise Fault(fault.what, where=f"{shown(chain[-1][0])}:{lines[('extends',)]}  extends") from fault
     merged = Written()
     for path, values, lines in reversed(chain):
         merged.lay_over(values, {key: f"{shown(path)}:{line}" for key, line in lines.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -70,8 +71,7 @@ def _literal(item: Any) -> str:
     if isinstance(item, (int, float)):
         return repr(item)
     if isinstance(item, str):
-        escaped = item.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
-        return f'"{escaped}"'
+        return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")       # JSON's escapes are TOML's too
     if isinstance(item, dict):
         return "{ " + ", ".join(f"{key} = {_literal(inner)}" for key, inner in item.items()) + " }"
     return "[" + ", ".join(_literal(inner) for inner in item) + "]"

@@ -78,7 +78,7 @@ def whole_folder(path: Path) -> Path:
 
 
 def _disk(error: OSError, path: Path) -> Fault:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, None):      # None: numpy wrote less than it was asked to
         free = shutil.disk_usage(path.parent).free
         return RunFailed(
             f"The disk is full: {path} could not be written ({free / 1e6:.0f} MB free).",

@@ -99,7 +99,7 @@ class Lanes(Cut):
     kind: Literal["lanes"] = "lanes"
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> LaneCutter:
-        least = batch_size * ((self.length or 0) + 1)
+        least = batch_size * (self.length or 0) + 1        # neighbouring lanes share a token
         return LaneCutter(store, self.needs(store, least, f"{batch_size} lanes of {self.length} tokens"),
                           batch_size, seed)
 

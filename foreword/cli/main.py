@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foreword.basics.messages import Fault
+from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.version import VERSION
 from foreword.cli import (
     check,
@@ -58,3 +58,6 @@ def main() -> None:
     except Fault as fault:
         print(fault, file=sys.stderr)
         sys.exit(fault.code)
+    except OSError as error:         # a folder that may not be written, a name that is a file, a full disk
+        print(f"{error.filename or 'a file'} could not be used: {error.strerror}.", file=sys.stderr)
+        sys.exit(RunFailed.code)

@@ -23,8 +23,8 @@ def shares(text: str) -> tuple[float, float, float]:
         train, valid, test = (float(part) for part in text.split("/"))
     except ValueError as error:
         raise Fault(f"--splits {text}: three shares are written 0.9/0.05/0.05.") from error
-    if min(train, valid, test) < 0 or abs(train + valid + test - 1) > 1e-6:
-        raise Fault(f"--splits {text}: the shares must add up to 1.")
+    if min(train, valid, test) < 0 or train == 0 or abs(train + valid + test - 1) > 1e-6:
+        raise Fault(f"--splits {text}: the shares must add up to 1, with some to train on.")
     return train, valid, test
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from foreword.basics.messages import Fault
+from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import Ticker
 from foreword.counts.mixture import Mixture
 from foreword.evaluate import bits
@@ -18,7 +18,7 @@ from foreword.evaluate.score import Score
 from foreword.runs.folder import RunFolder
 from foreword.text import reading
 from foreword.text.splits import split_of
-from foreword.tokens.store import TokenStore
+from foreword.tokens.store import SPLITS, TokenStore
 from foreword.tokens.tokenizer import Tokenizer
 
 FITTED_ON = 200_000       # bytes of validation text on which a mixture's weights are fitted
@@ -46,6 +46,8 @@ class Corpus:
         if not data.exists():
             raise Fault(f"{data} is not there.", "Give the text to evaluate on:  --data STORE or --data TEXT")
         stored = (data / "store.json").is_file()
+        if not stored and split not in ("", "all", *SPLITS):
+            raise Fault(f"there is no split {split!r}.{did_you_mean(split, SPLITS)}", f"Text has: all, {', '.join(SPLITS)}.")
         return Corpus(data, split or ("test" if stored else "all"), documents, column, limit)
 
     @property

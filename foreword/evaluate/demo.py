@@ -48,7 +48,6 @@ NEURAL = Entrant("GPT-2", "gpt2", "laptop")
 
 def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0) -> Path:
     """Everything from text to report.html. What an earlier, interrupted call finished is not done again."""
-    out.mkdir(parents=True, exist_ok=True)
     corpus, gathered = gather(data, out)
     build_store([corpus], out / "store", ByteBPE(vocabulary=VOCABULARY))
     runs: dict[str, RunFolder] = {}

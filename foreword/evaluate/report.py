@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -112,4 +113,5 @@ def _svg(figure: Any) -> str:
     out = io.StringIO()
     figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
     pyplot.close(figure)
-    return out.getvalue()[out.getvalue().index("<svg"):]
+    drawn = re.sub(r"\s*<metadata>.*?</metadata>", "", out.getvalue(), flags=re.DOTALL)        # links to nowhere we need
+    return drawn[drawn.index("<svg"):]

@@ -47,10 +47,10 @@ class Sampling:
         if self.temperature not in (0.0, 1.0):
             scores /= self.temperature
         if self.top_k and self.top_k < scores.size(-1):
-            least = scores.topk(self.top_k).values[:, -1:]
-            scores[scores < least] = -torch.inf
+            # of equally likely tokens the first ones are kept, never more than k
+            scores.scatter_(-1, scores.argsort(dim=-1, descending=True, stable=True)[:, self.top_k:], -torch.inf)
         if self.top_p < 1.0:
-            ordered, index = scores.sort(descending=True)
+            ordered, index = scores.sort(dim=-1, descending=True, stable=True)
             before = ordered.softmax(-1).cumsum(-1) - ordered.softmax(-1)
             drop = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, index, before >= self.top_p)
             scores[drop] = -torch.inf
@@ -79,7 +79,9 @@ def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Seque
     """Continue each prompt. `stream` is told (row, new text) as soon as whole characters are there."""
     found = [Continuation() for _ in prompts]
     tellers = [Teller(tokenizer, how.stop) for _ in prompts]
-    draws = [chance(how.seed, row) for row in range(len(prompts))]
+    asked = [tuple(map(int, prompt)) for prompt in prompts]
+    # the n-th sample of a prompt is the same whatever stands beside it
+    draws = [chance(how.seed, asked[:row].count(prompt)) for row, prompt in enumerate(asked)]
     end = tokenizer.special("[end]") if tokenizer.has("[end]") else -1
     going = np.arange(len(prompts))
     if how.max_tokens == 0 or not len(going):

@@ -32,8 +32,11 @@ class Teller:
         before = self.tokenizer.decode(context) if context else ""
         piece = self.tokenizer.decode([*context, *self.ids[self.settled:]])[len(before):]
         self.decoded = self.settled_text + piece
-        if not piece.endswith(BROKEN) or len(self.ids) - self.settled > 8:
+        if not piece.endswith(BROKEN):
             self.settled, self.settled_text = len(self.ids), self.decoded
+        elif len(self.ids) - self.settled > 8:        # this is no text, but the last three may still begin a character
+            sure = self.tokenizer.decode([*context, *self.ids[self.settled: -3]])[len(before):]
+            self.settled, self.settled_text = len(self.ids) - 3, self.settled_text + sure
         for word in self.stop:
             at = self.decoded.find(word, max(0, self.told - len(word)))
             if at >= 0:

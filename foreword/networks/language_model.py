@@ -107,7 +107,7 @@ class NeuralReader:
         wanted = np.zeros((len(sequences), longest), bool)
         for i, (sequence, start) in enumerate(zip(sequences, starts)):
             ids[i, : len(sequence)] = sequence
-            wanted[i, start - 1: len(sequence) - 1] = True
+            wanted[i, max(start, 1) - 1: len(sequence) - 1] = True      # a first token has nothing before it
         placed = torch.from_numpy(ids).to(self.device)
         nats = np.zeros(wanted.shape)
         state = None

@@ -109,8 +109,13 @@ class RunFolder:
         saved = read_json(found[-1] / "progress.json")
         if saved.pop("format", None) != FORMAT:
             raise Fault(f"{found[-1]} is in another format than this version of Foreword reads ({FORMAT}).")
-        with safe_open(str(found[-1] / "state.safetensors"), "pt") as opened:
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}      # noqa: SIM118
+        path = found[-1] / "state.safetensors"
+        try:
+            with safe_open(str(path), "pt") as opened:
+                tensors = {name: opened.get_tensor(name) for name in opened.keys()}      # noqa: SIM118
+        except (SafetensorError, FileNotFoundError) as error:
+            raise Fault(f"{path} cannot be read: {error}.",
+                        f"Remove {found[-1]} and give the same command again; it goes on from what was saved before.") from error
         return tensors, Progress(**saved)
 
     def publish(self, recipe: Recipe, model: Any, tokenizer: Tokenizer, card: str) -> None:

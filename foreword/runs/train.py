@@ -138,7 +138,7 @@ class Session:
         progress = self.trainer.progress
         if progress.pending:
             self.log()
-        if not progress.best or (self.run.metrics() or [{}])[-1].get("valid") is None:
+        if not any("valid" in record and record["step"] == progress.step for record in self.run.metrics()[-3:]):
             self.evaluate()
         if not progress.best:
             self._publish()          # nothing to choose by: the last weights are the model

@@ -77,12 +77,8 @@ def build_store(paths: Sequence[Path], out: Path, tokenizer: Tokenizer | Tokeniz
                    "sources": {"paths": [str(path) for path in paths], "fingerprint": settings["sources"]},
                    "unknown": sum(record["unknown"] for record in records),
                    "dropped": sum(record["dropped"] for record in records)}
-        try:
-            content["splits"] = {split: _finish(job, split, records, len(ready)) for split in SPLITS}
-            _no_empty_split(content["splits"], fractions, documents)
-        except Fault:
-            shutil.rmtree(folder)       # no other run could use it
-            raise
+        content["splits"] = {split: _finish(job, split, records, len(ready)) for split in SPLITS}
+        _no_empty_split(content["splits"], fractions, documents)
         write_json(folder / "store.json", content)
         os.rename(folder, out)
         _tidy(out)
@@ -143,7 +139,9 @@ class _alone_in:
             raise Fault(f"another process is making {self.folder} now.",
                         "Wait for it, or give another --out.") from error
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Fault) and not isinstance(error, RunFailed):
+            shutil.rmtree(self.folder)      # once the text or the settings are put right, it is of no use
         if self.handle >= 0:
             os.close(self.handle)
 

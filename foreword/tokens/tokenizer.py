@@ -125,6 +125,7 @@ class Tokenizer:
 
     def save(self, folder: Path) -> None:
         """tokenizer.json and tokenizer_config.json, and the files older readers look for."""
+        folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         write_text(folder / "tokenizer.json", self.backend.to_str(pretty=True))
         write_json(folder / "tokenizer_config.json", self._config())

@@ -198,4 +198,4 @@ def test_a_network_reads_what_it_says_it_reads(network, name):
 @both_ways
 def test_a_network_that_reads_both_ways_says_it_cannot_go_on(network):
     with pytest.raises(TypeError, match="does not predict next tokens"):
-        network().language_model(None, 0)
+        network().language_model(None, None)

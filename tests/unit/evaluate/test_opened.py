@@ -1,0 +1,92 @@
+"""`foreword.load` and what a loaded model answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import foreword
+from foreword.basics.messages import Fault
+from foreword.runs.train import train
+from tests.tiny import tiny
+
+
+@pytest.fixture(scope="module")
+def opened(stores, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs")
+    found = {}
+    for name in ("gpt2", "bert", "bigram", "lstm"):
+        kind = "wordpiece" if name == "bert" else "byte_bpe"
+        train(tiny(name, *([] if name == "bigram" else ['training.budget="2"'])), stores[kind], folder / name)
+        found[name] = foreword.load(folder / name)
+    return found
+
+
+def test_abilities_are_said(opened):
+    assert opened["gpt2"].abilities == ["score", "generate", "embed", "logits"]
+    assert opened["bert"].abilities == ["fill", "embed", "logits"]
+    assert opened["bigram"].abilities == ["score", "generate"]
+    with pytest.raises(Fault, match=r"cannot generate; it can fill, embed, logits"):
+        opened["bert"].generate("x")
+    with pytest.raises(Fault, match="cannot embed; it can score, generate"):
+        opened["bigram"].embed(["x"])
+    assert "can score, generate" in repr(opened["bigram"])
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bigram", "lstm"])
+def test_a_score_has_its_parts(opened, name):
+    text = "A class definition 今天 " * 12
+    found = opened[name].score(text)
+    assert found.bytes == len(text.encode())
+    assert found.characters == len(text)
+    assert len(found.each) == found.tokens == len(opened[name].tokenizer.encode(text))
+    assert -sum(log for _, log in found.each) == pytest.approx(found.nats)
+    assert "".join(piece for piece, _ in found.each).startswith("AĠ")
+    with pytest.raises(Fault, match="no text to score"):
+        opened[name].score("")
+
+
+def test_generating_one_or_many(opened):
+    model = opened["gpt2"]
+    assert isinstance(model.generate("The", max_tokens=5), str)
+    assert len(model.generate("The", n=3, max_tokens=5)) == 3
+    assert len(model.generate(["The", "A"], n=2, max_tokens=5)) == 4
+    assert model.generate("The", max_tokens=5, seed=1) == model.generate("The", max_tokens=5, seed=1)
+    told = []
+    text = model.generate("The", max_tokens=9, stream=lambda row, new: told.append(new), stop="e")
+    assert "".join(told) == text
+    assert "e" not in text
+    assert "only the last 32 count" in model.overlong("word " * 100)
+    assert model.overlong("word") == ""
+    assert opened["bigram"].overlong("word " * 100) == ""
+
+
+def test_logits_are_the_heads(opened):
+    logits = opened["gpt2"].logits([5, 6, 7])
+    assert logits.shape == (3, 512)
+    assert logits.dtype == np.float32
+    probabilities = torch.from_numpy(logits).log_softmax(-1)[-1]
+    begun, _ = opened["gpt2"].language_model.begin([np.array([5, 6, 7])])
+    assert torch.allclose(probabilities, begun[0], atol=1e-5)
+
+
+def test_vectors_of_texts(opened):
+    for name in ("gpt2", "bert", "lstm"):
+        vectors = opened[name].embed(["a sentence", "another", "x " * 200])
+        assert vectors.shape == (3, 32)
+        assert vectors.dtype == np.float32
+        assert np.allclose(vectors[1], opened[name].embed("another")[0], atol=1e-6)
+        assert not np.allclose(vectors[0], opened[name].embed(["a sentence"], pool="last")[0])
+    with pytest.raises(Fault, match="pool 'max' is not one of"):
+        opened["bert"].embed(["x"], pool="max")
+
+
+def test_filling_gaps(opened):
+    guesses = opened["bert"].fill("the [MASK] statement", k=4)
+    assert len(guesses) == 4
+    assert [g.probability for g in guesses] == sorted((g.probability for g in guesses), reverse=True)
+    assert all(0 <= g.probability <= 1 for g in guesses)
+    assert len(opened["bert"].fill("[MASK] and [MASK]")) == 2
+    with pytest.raises(Fault, match="there is no gap"):
+        opened["bert"].fill("no gap here")

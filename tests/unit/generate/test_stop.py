@@ -1,0 +1,89 @@
+"""The Teller: whole characters only, nothing of a stop string, and in the end all of the text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from foreword.generate.stop import BROKEN, Teller
+
+
+@pytest.fixture(scope="module")
+def bytes_(store):
+    return store("byte").tokenizer
+
+
+def told(tokenizer, ids, stop=()):
+    teller = Teller(tokenizer, stop)
+    pieces = []
+    for token in ids:
+        pieces.append(teller.add(token))
+        if teller.stopped:
+            break
+    pieces.append(teller.close())
+    return teller, pieces
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text(st.characters(exclude_categories=["Cs"]), max_size=30))
+@example("naïve 今天 😀👍🏽 e\u0301")
+@example(BROKEN + "a" + BROKEN)
+def test_characters_are_told_whole_and_at_once(bytes_, text):
+    ids = bytes_.encode(text)
+    teller, pieces = told(bytes_, ids)
+    assert "".join(pieces) == text == teller.text
+    # each character comes with its last byte (a real U+FFFD looks like half a character and waits)
+    if BROKEN not in text:
+        lengths = [len(character.encode()) for character in text]
+        assert [i + 1 for i, piece in enumerate(pieces[:-1]) if piece] == np.cumsum(lengths).tolist()
+
+
+@settings(max_examples=300, deadline=None)
+@given(ids=st.lists(st.integers(0, 255), max_size=30))
+@example([0xE4] * 12 + [0xBB, 0x8A])
+@example([0xF0, 0x9F, 0x98] * 5 + [0x80])
+@example([0x80] * 20)
+@example([0x80] * 8 + [0xE4, 0xBB, 0x8A, 0x41])
+def test_bytes_that_are_no_text_end_as_the_decoder_has_them(bytes_, ids):
+    teller, pieces = told(bytes_, ids)
+    assert "".join(pieces) == teller.text == bytes_.decode(ids)
+
+
+@settings(max_examples=200, deadline=None)
+@given(text=st.text("ab今😀\n", max_size=25), stop=st.lists(st.text("ab今😀\n", min_size=1, max_size=4), min_size=1, max_size=3))
+@example("aab", ["aab"])
+@example("aaab", ["aab"])
+@example("ab", ["abb"])
+def test_nothing_of_a_stop_string_is_told(bytes_, text, stop):
+    _, pieces = told(bytes_, bytes_.encode(text), stop)
+    ends = [text.find(word) for word in stop if word in text]
+    teller, _ = told(bytes_, bytes_.encode(text), stop)
+    assert "".join(pieces) == teller.text
+    assert teller.stopped == bool(ends)
+    if not ends:
+        assert teller.text == text
+    else:
+        # whichever stop string was complete first
+        first = min(text.find(word) + len(word) for word in stop if word in text)
+        assert teller.text in {text[: text.find(word)] for word in stop if word in text}
+        assert len(teller.text) < first
+        assert not any(word in teller.text for word in stop)
+
+
+@pytest.mark.parametrize("kind", ["byte_bpe", "wordpiece"])
+def test_pieces_of_other_tokenizers_join_to_their_text(store, kind):
+    tokenizer = store(kind).tokenizer
+    for document in range(3):
+        ids = store(kind).document(document)[:200].tolist()
+        teller, pieces = told(tokenizer, ids)
+        assert "".join(pieces) == teller.text == tokenizer.decode(ids)
+
+
+def test_random_tokens_join_to_their_text(store):
+    tokenizer = store("byte_bpe").tokenizer
+    for seed in range(40):
+        ids = np.random.default_rng(seed).integers(0, 511, 60).tolist()
+        teller, pieces = told(tokenizer, ids)
+        assert "".join(pieces) == teller.text == tokenizer.decode(ids)

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from foreword.basics.messages import RunFailed
+from foreword.batches.row import Row
+from foreword.training.learner import CountTraining, GradientTraining
+from tests.tiny import GRADIENT, learner_for, take_steps, tiny
+
+
+@pytest.mark.parametrize("name", GRADIENT)
+def test_chance_in_a_step_comes_from_its_number_alone(name, store_of):
+    """Dropout included: step 2 is the same whatever was drawn before it, and unlike step 3 on the same batch."""
+    recipe = tiny(name)
+    store = store_of(recipe)
+    learner, stream = learner_for(recipe, store)
+    saved, batch = learner.save(), stream.batch(0)
+
+    def gradient(step, before):
+        learner.restore(saved)
+        learner.states = []
+        torch.manual_seed(before)
+        return learner.step(batch, step, 0.1).values["gradient"]
+
+    assert gradient(2, 0) == gradient(2, 12345)
+    dropout = recipe.network.dropout if isinstance(recipe.network.dropout, float) else max(recipe.network.dropout.model_dump().values())
+    assert (gradient(3, 0) == gradient(2, 0)) == (dropout == 0)
+
+
+@pytest.mark.parametrize("name", ["lstm", "rnnlm"])
+@pytest.mark.parametrize("micro", [None, 3])
+def test_state_is_carried_along_lanes_and_dropped_at_their_start(name, micro, store):
+    recipe = tiny(name, *([f"training.micro_batch={micro}"] if micro else []))
+    learner, stream = learner_for(recipe, store())
+    given = []
+    real = type(learner.model.network).forward
+
+    def spy(network, inputs, state=None):
+        given.append(state)
+        return real(network, inputs, state)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(learner.model.network), "forward", spy)
+        steps = stream.cutter.steps
+        take_steps(learner, stream, [0, 1, 2])
+        parts = 3 if micro else 1
+        assert [state is None for state in given] == [True] * parts + [False] * 2 * parts
+        given.clear()
+        learner.step(stream.batch(steps), steps, 0.0)
+        assert all(state is None for state in given), "a new epoch starts with nothing remembered"
+
+
+def test_the_gradient_is_clipped_and_told_as_it_was(store):
+    recipe = tiny("gpt2", "training.clip=0.001", 'training.optimizer={ kind = "sgd", learning_rate = 1.0 }',
+                  'training.schedule={ kind = "constant" }')
+    learner, stream = learner_for(recipe, store())
+    before = {name: weight.detach().clone() for name, weight in learner.model.weights().items()}
+    report = learner.step(stream.batch(0), 0, 0.0)
+    moved = math.sqrt(sum(float((weight.detach() - before[name]).pow(2).sum()) for name, weight in learner.model.weights().items()))
+    assert report.values["gradient"] > 0.1
+    assert moved == pytest.approx(0.001, rel=0.01)
+
+
+def test_clip_0_is_no_limit(store):
+    recipe = tiny("gpt2", "training.clip=0.0")
+    learner, stream = learner_for(recipe, store())
+    assert math.isfinite(learner.step(stream.batch(0), 0, 0.0).values["loss"])
+
+
+def poisoned(learner, where="network.blocks.1.feedforward.inner.weight"):
+    with torch.no_grad():
+        dict(learner.model.named_parameters())[where].fill_(float("nan"))
+
+
+def test_a_loss_that_is_not_a_number_names_a_layer_and_changes_nothing(store):
+    learner, stream = learner_for(tiny("gpt2"), store())
+    take_steps(learner, stream, range(2))
+    poisoned(learner)
+    before = {name: weight.detach().clone() for name, weight in learner.model.weights().items()}
+    with pytest.raises(RunFailed, match=r"step 3: the loss is not a number") as caught:
+        learner.step(stream.batch(2), 2, 0.1)
+    assert any(name in str(caught.value) for name in learner.model.weights()), caught.value
+    for name, weight in learner.model.weights().items():
+        assert torch.equal(weight.nan_to_num(), before[name].nan_to_num()), name
+
+
+def test_an_exploding_loss_stops_too(store):
+    learner, stream = learner_for(tiny("gpt2"), store())
+    learner.step(stream.batch(0), 0, 0.0)
+    learner.first_loss = 0.01
+    with torch.no_grad():
+        learner.model.network.embeddings.tokens.weight.mul_(1e4)
+    with pytest.raises(RunFailed, match="step 2: the loss is"):
+        learner.step(stream.batch(1), 1, 0.0)
+
+
+def test_measuring_learns_nothing_and_draws_nothing(store):
+    learner, stream = learner_for(tiny("gpt2"), store())
+    before = learner.save()
+    batches = [stream.batch(0), stream.batch(1)]
+    assert learner.measure(batches) == learner.measure(batches)
+    assert all(torch.equal(value, before[name]) for name, value in learner.save().items())
+
+
+def test_measuring_is_per_guess_not_per_batch(store):
+    recipe = tiny("gpt2", 'batches={ kind = "documents", length = 32 }')
+    learner, stream = learner_for(recipe, store("paragraphs"))
+    batches = [stream.batch(step).rows(0, rows) for step, rows in enumerate((8, 1, 3))]
+    guesses = [batch.guesses["tokens"] for batch in batches]
+    each = [learner.measure([batch])["nll.tokens"] for batch in batches]
+    assert len(set(guesses)) == 3
+    wanted = sum(n * nll for n, nll in zip(guesses, each)) / sum(guesses)
+    assert learner.measure(batches)["nll.tokens"] == pytest.approx(wanted, rel=1e-6)
+
+
+def test_settings_of_training_that_cannot_be():
+    good = {"optimizer": {"learning_rate": 1.0}, "schedule": {}}
+    wrong = GradientTraining.model_construct(**{**good, "budget": "soon", "evaluate": 2.0, "save": "60s", "batch_size": 0, "log": 1,
+                                                "keep": 0, "valid_batches": 1, "seed": 0})
+    assert {name for name, _ in wrong.faults()} == {"budget", "evaluate", "batch_size", "keep"}
+    assert CountTraining(budget=5).budget == "5"
+    assert not CountTraining().faults()
+
+
+def test_counting_in_runs_of_any_length_is_the_same(store):
+    from tests.tiny import counted
+    recipe, open_store = tiny("bigram"), store()
+    whole = counted(recipe, open_store)
+    learner, _ = learner_for(recipe, open_store)
+    for number, start in enumerate(range(0, open_store.tokens, 999)):
+        ids = open_store.read(start, min(start + 999, open_store.tokens))
+        learner.step([Row(ids, number, 0)], number, 0.0)
+    learner.finish([])
+    assert all((learner.model.arrays()[name] == array).all() for name, array in whole.arrays().items())
