@@ -27,7 +27,7 @@ bench: $(MADE)
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
 lint: $(MADE)
-	$(BIN)/ruff check foreword tests benchmarks
+	$(BIN)/ruff check foreword tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

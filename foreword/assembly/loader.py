@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -85,6 +85,7 @@ def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
         places = {key[2:]: place for key, place in merged.places.items() if key[:2] == ("sizes", size) and key[2:]}
         merged.lay_over(sizes[size], places)
         merged.values["size"] = size
+        merged.places[("size",)] = f"--size {size}"
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
@@ -170,8 +171,11 @@ def _chosen(table: Any, item: dict[str, Any], source: Written, at: toml.Path_, f
     except Fault as fault:
         faults.append(Fault(fault.what, where=_where(source, (*at, "kind"))))
         return None
-    return construct(cls, item if "kind" in cls.model_fields else {k: v for k, v in item.items() if k != "kind"},
-                     source, at, faults)
+    if "kind" not in getattr(cls, "model_fields", {}) or cls.model_fields["kind"].annotation not in (str, Literal[name]):
+        faults.append(Fault(f"{name} must be a Spec with the field  kind: str = {name!r}, so that a run can name it.",
+                            where=_where(source, (*at, "kind"))))
+        return None
+    return construct(cls, item, source, at, faults)
 
 
 def _where(source: Written, path: toml.Path_) -> str:

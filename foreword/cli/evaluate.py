@@ -29,12 +29,13 @@ def evaluate(
     from foreword.evaluate.ask import mix as mixture
     from foreword.evaluate.opened import load
     from foreword.evaluate.report import table
-    from foreword.evaluate.score import check_comparable
+    from foreword.evaluate.score import check_alike, check_comparable
 
     paths = [name for name in models if name != "bits"]
     if not paths:
         raise typer.BadParameter("give at least one run or model folder")
     opened = {path: load(path) for path in paths}
+    check_alike({name: model.nature for name, model in opened.items()})
     corpus = Corpus.find(data, list(opened), split, documents, column, limit)
     with ticking("evaluate") as ticker:
         answers = {name: ask(model, corpus, stride, ticker) for name, model in opened.items()}

@@ -43,12 +43,23 @@ def _root(version: Annotated[bool, typer.Option("--version", callback=_version, 
     pass
 
 
-for verb, function in (
-    ("tokens", tokens.tokens), ("preview", preview.preview), ("train", train.train), ("evaluate", evaluate.evaluate),
-    ("generate", generate.generate), ("import", importing.import_), ("export", export.export), ("check", check.check),
-    ("show", show.show), ("diff", diff.diff), ("tree", tree.tree), ("list", listing.list_), ("demo", demo.demo),
-):
-    app.command(verb)(function)
+VERBS = (
+    ("tokens", tokens.tokens, "Text -> a tokenizer and a store of ids."),
+    ("preview", preview.preview, "What exactly a network would see and guess."),
+    ("train", train.train, "A recipe and text -> a run."),
+    ("evaluate", evaluate.evaluate, "Bits per byte of held-out text."),
+    ("generate", generate.generate, "Continue a text."),
+    ("import", importing.import_, "A Hugging Face directory -> a run."),
+    ("export", export.export, "A run -> a folder or file for other programs."),
+    ("check", check.check, "Is this recipe right?"),
+    ("show", show.show, "A recipe with all it inherits."),
+    ("diff", diff.diff, "What one recipe changes about another."),
+    ("tree", tree.tree, "The recipes as a family tree."),
+    ("list", listing.list_, "The recipes and parts there are."),
+    ("demo", demo.demo, "From text to a report, in minutes."),
+)
+for verb, function, short in VERBS:
+    app.command(verb, short_help=short)(function)
 
 
 def main() -> None:

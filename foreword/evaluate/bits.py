@@ -159,6 +159,6 @@ def pseudo_score(model: Model, tokenizer: Tokenizer, texts: Iterable[Text], most
             break
     if not scores:
         raise Fault("there is no text to evaluate on.")
-    words = (f"each token hidden in turn and guessed from both sides, pieces of {context} tokens; "
+    words = (f"the first {len(scores):,} documents; each token hidden in turn and guessed from both sides, pieces of {context} tokens; "
              "not a probability of the text, never to be set beside one")
     return replace(total(scores), policy=words)

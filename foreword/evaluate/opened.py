@@ -63,11 +63,16 @@ class OpenModel:
     def _reads_on(self) -> bool:
         if not isinstance(self.model, Model):
             return True
-        return "tokens" in self.model.heads and "[mask]" not in self.recipe.objective.specials
+        return "tokens" in self.model.heads and self.recipe.objective.reads_on
 
     @property
     def _fills(self) -> bool:
-        return isinstance(self.model, Model) and "tokens" in self.model.heads and not self._reads_on
+        return isinstance(self.model, Model) and "tokens" in self.model.heads and "[mask]" in self.recipe.objective.specials
+
+    @property
+    def nature(self) -> tuple[bool, str]:
+        """What its scores are worth beside others': whether the tokenizer is lossless, and the kind of score."""
+        return self.tokenizer.lossless, "pseudo-likelihood" if self._fills else "likelihood"
 
     def _need(self, ability: str) -> None:
         if ability not in self.abilities:

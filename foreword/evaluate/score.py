@@ -62,17 +62,22 @@ def _exp(x: float) -> float:
 
 def check_comparable(scores: dict[str, Score]) -> None:
     """Refuse to put side by side what does not measure the same thing."""
-    faults = []
-    for what, groups in (
-        ("the whole text, or a text with parts lost", {name: score.lossless for name, score in scores.items()}),
-        ("likelihood, or pseudo-likelihood", {name: score.kind for name, score in scores.items()}),
-        ("bytes of text", {name: score.bytes for name, score in scores.items()}),
-    ):
-        if len(set(groups.values())) > 1:
-            faults.append(f"{what}: " + ", ".join(f"{name} {value}" for name, value in groups.items()))
-    if faults:
-        raise Fault("these models cannot be compared in bits per byte; they differ in " + "; ".join(faults) + ".",
-                    "Evaluate them one at a time, or train them with the same lossless tokenizer (byte_bpe, byte).")
+    check_alike({name: (score.lossless, score.kind) for name, score in scores.items()})
+    sizes = {name: score.bytes for name, score in scores.items()}
+    if len(set(sizes.values())) > 1:
+        raise Fault("these scores were paid for texts of different size: "
+                    + ", ".join(f"{name} {size:,} bytes" for name, size in sizes.items()) + ".")
+
+
+def check_alike(natures: dict[str, tuple[bool, str]]) -> None:
+    """The same before anything is scored: (is the tokenizer lossless, what kind of score) of each model."""
+    if len(set(natures.values())) <= 1:
+        return
+    words = [f"{name} pays for {'all of the text' if lossless else 'a text that its tokenizer has cut down'}"
+             f"{' by guessing from both sides' if kind == 'pseudo-likelihood' else ''}"
+             for name, (lossless, kind) in natures.items()]
+    raise Fault("these models cannot be compared in bits per byte: " + "; ".join(words) + ".",
+                "Evaluate them one at a time, or train them with the same lossless tokenizer (byte_bpe, byte).")
 
 
 def total(scores: Sequence[Score]) -> Score:

@@ -55,7 +55,7 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 
 FAMILY = Family(
     model_type="openai-gpt", base="gpt1", prefix="transformer.",
-    fits=lambda recipe: (kind(recipe.network) == "causal_transformer" and recipe.network.norm == "after"  # type: ignore[attr-defined]
+    fits=lambda recipe: (recipe.objective.reads_on and kind(recipe.network) == "causal_transformer" and recipe.network.norm == "after"  # type: ignore[attr-defined]
                          and recipe.network.activation in _ACTIVATIONS and not recipe.network.inner       # type: ignore[attr-defined]
                          and kind(recipe.head) == "softmax" and not recipe.head.bias),   # type: ignore[arg-type,union-attr]
     architecture=lambda model: "OpenAIGPTLMHeadModel",

@@ -76,7 +76,7 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 
 FAMILY = Family(
     model_type="gpt2", base="gpt2", prefix="transformer.",
-    fits=lambda recipe: (kind(recipe.network) == "causal_transformer" and recipe.network.norm == "before"  # type: ignore[attr-defined]
+    fits=lambda recipe: (recipe.objective.reads_on and kind(recipe.network) == "causal_transformer" and recipe.network.norm == "before"  # type: ignore[attr-defined]
                          and kind(recipe.head) == "softmax" and not recipe.head.bias),      # type: ignore[arg-type,union-attr]
     architecture=lambda model: "GPT2LMHeadModel",
     names=names, config=config, settings=settings, unsupported=unsupported,

@@ -91,6 +91,9 @@ def read(folder: Path) -> Loaded:
     """Open a model folder: ours, or any of a known Hugging Face type."""
     folder = Path(folder)
     if not (folder / "config.json").is_file():
+        if folder.suffix == ".arpa":
+            raise Fault(f"{folder} is an ARPA file, which has no tokenizer and so cannot become a run.",
+                        "From Python: foreword.counts.arpa.read_arpa opens it.")
         raise Fault(f"{folder} is not a model: it has no config.json.",
                     "Give a run (runs/NAME), its model folder, or a Hugging Face directory.")
     config = read_json(folder / "config.json")

@@ -64,6 +64,7 @@ class Objective(Spec):
     """What to hide from the network, and how to charge it for a wrong guess. Two halves of one idea."""
 
     writes: ClassVar[frozenset[str]] = frozenset({"ids"})      # the fields of Inputs that `collate` fills
+    reads_on: ClassVar[bool] = False                           # it teaches to guess the next token from those before
     specials: ClassVar[tuple[str, ...]] = ()                   # the special tokens it cannot do without
 
     def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:

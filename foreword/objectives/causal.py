@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
@@ -13,6 +13,7 @@ from foreword.tokens.tokenizer import Tokenizer
 
 class Causal(Objective):
     kind: Literal["causal"] = "causal"
+    reads_on: ClassVar[bool] = True
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         # padding stands at the right, where no earlier token can see it, so it needs no mask

@@ -16,6 +16,7 @@ from foreword.assembly import loader, toml
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import read_json, whole_folder, write_folder, write_json, write_text
 from foreword.basics.messages import Fault, RunFailed
+from foreword.basics.progress import say
 from foreword.exchange import hugging_face
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.trainer import Progress
@@ -44,13 +45,16 @@ class RunFolder:
             write_text(self.path / "recipe.toml", toml.write(recipe.values()))
             return False
         differ = difference(self.recipe().values(), recipe.values())
-        differ = [line for line in differ if not line.startswith("training.budget")]
+        budget = [line for line in differ if line.startswith("training.budget")]
+        differ = [line for line in differ if line not in budget]
         if self.passport().get("data") != data:
             differ.append("the text (another store, or the store was made again)")
         if differ:
             raise Fault(f"{self.path} holds another run. It differs in: {'; '.join(differ[:5])}.",
                         "Choose another --out, or remove that folder.")
-        write_text(self.path / "recipe.toml", toml.write(recipe.values()))       # the budget may be a new one
+        if budget:
+            say(f"{self.path}: another {budget[0]}. From here on the learning rate follows the new one.")
+            write_text(self.path / "recipe.toml", toml.write(recipe.values()))
         return True
 
     def recipe(self) -> Recipe:

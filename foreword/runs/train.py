@@ -165,7 +165,7 @@ class Session:
         say(f"{self.recipe.name}{' ' + self.recipe.size if self.recipe.size else ''}: {size}, {vocabulary}, "
             f"{thousands(self.store.tokens)} tokens of training text, budget {self.recipe.training.budget}")
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint,
-                      store=str(self.store.folder), versions=versions(), finished=False)
+                      store=str(self.store.folder.resolve()), versions=versions(), finished=False)
 
     def _draw(self, group: str, record: dict[str, Any]) -> None:
         if self.board is None:
