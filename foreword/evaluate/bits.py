@@ -63,7 +63,7 @@ def windows(length: int, context: int | None, stride: int | None = None) -> list
     while found[-1].stop < length:
         done = found[-1].stop
         stop = min(done + stride, length)
-        found.append(Window(stop - context - 1, stop, done))
+        found.append(Window(stop - context - 1, stop, done + 1))
     return found
 
 
@@ -159,6 +159,6 @@ def pseudo_score(model: Model, tokenizer: Tokenizer, texts: Iterable[Text], most
             break
     if not scores:
         raise Fault("there is no text to evaluate on.")
-    words = (f"the first {len(scores):,} documents; each token hidden in turn and guessed from both sides, pieces of {context} tokens; "
-             "not a probability of the text, never to be set beside one")
+    words = (f"the first {len(scores):,} documents; each token hidden in turn and guessed from both sides, in pieces of "
+             f"{context} tokens; not a probability of the text, never to be set beside one")
     return replace(total(scores), policy=words)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
 from foreword.exchange.family import Family, Name
@@ -53,11 +53,15 @@ def unsupported(config: dict[str, Any]) -> list[str]:
     return [] if afn in _ACTIVATIONS.values() else [f"afn = {afn!r}"]
 
 
+def fits(recipe: Recipe) -> bool:
+    spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
+    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and spec.norm == "after" and spec.activation in _ACTIVATIONS and not spec.inner
+            and kind(head) == "softmax" and not head.bias)
+
+
 FAMILY = Family(
     model_type="openai-gpt", base="gpt1", prefix="transformer.",
-    fits=lambda recipe: (recipe.objective.reads_on and kind(recipe.network) == "causal_transformer" and recipe.network.norm == "after"  # type: ignore[attr-defined]
-                         and recipe.network.activation in _ACTIVATIONS and not recipe.network.inner       # type: ignore[attr-defined]
-                         and kind(recipe.head) == "softmax" and not recipe.head.bias),   # type: ignore[arg-type,union-attr]
+    fits=fits,
     architecture=lambda model: "OpenAIGPTLMHeadModel",
     names=names, config=config, settings=settings, unsupported=unsupported,
     constants=(".attn.bias", "position_ids"), copies=(("lm_head.weight", "tokens_embed.weight"),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
 from foreword.exchange.family import Activations, ActivationsBack, Family, Name
@@ -74,10 +74,15 @@ def unsupported(config: dict[str, Any]) -> list[str]:
     return found
 
 
+def fits(recipe: Recipe) -> bool:
+    spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
+    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and spec.norm == "before"
+            and kind(head) == "softmax" and not head.bias)
+
+
 FAMILY = Family(
     model_type="gpt2", base="gpt2", prefix="transformer.",
-    fits=lambda recipe: (recipe.objective.reads_on and kind(recipe.network) == "causal_transformer" and recipe.network.norm == "before"  # type: ignore[attr-defined]
-                         and kind(recipe.head) == "softmax" and not recipe.head.bias),      # type: ignore[arg-type,union-attr]
+    fits=fits,
     architecture=lambda model: "GPT2LMHeadModel",
     names=names, config=config, settings=settings, unsupported=unsupported,
     constants=(".attn.bias", ".attn.masked_bias"), copies=(("lm_head.weight", "wte.weight"),),

@@ -47,7 +47,7 @@ class Attention(nn.Module):
         queries, keys, values = (self._split(part) for part in self.project(x).chunk(3, -1))
         seen = KeyValues(keys, values)
         if past is not None:
-            pass
+            seen = past.then(seen)
         return self._blend(queries, seen, pattern, real), seen
 
     def _blend(self, queries: Tensor, seen: KeyValues, pattern: Everywhere | Causal, real: Tensor | None) -> Tensor:
