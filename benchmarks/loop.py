@@ -34,7 +34,8 @@ def measure(steps: int = 150) -> dict[str, Any]:
         session.go()
         whole = time.perf_counter() - began - spent["evaluation"]
         return {"parameters": session.model.parameter_count(), "steps": steps,
-                "tokens_per_second": session.trainer.progress.tokens / whole, "overhead": 1 - spent["network"] / whole, "gemm_gflops": gemm_flops() / 1e9}
+                "tokens_per_second": session.trainer.progress.tokens / whole,
+                "overhead": 1 - spent["network"] / whole, "gemm_gflops": gemm_flops() / 1e9}
 
 
 def _timed(work: Any, spent: dict[str, float], name: str) -> Any:

@@ -55,8 +55,8 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 
 def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and spec.norm == "after" and spec.activation in _ACTIVATIONS and not spec.inner
-            and kind(head) == "softmax" and not head.bias)
+    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and spec.norm == "after"
+            and spec.activation in _ACTIVATIONS and not spec.inner and kind(head) == "softmax" and not head.bias)
 
 
 FAMILY = Family(

@@ -241,7 +241,7 @@ def test_stream_tells_the_text_and_stop_strings_do_not_appear(model, tokenizer, 
     assert ["".join(pieces[row]) for row in range(len(prompts))] == [one.text for one in free]
     assert [tokenizer.decode(one.ids) for one in free] == [one.text for one in free]
     stops = tuple({one.text[4:6] for one in free if len(one.text) > 6 and one.reason == "length"})
-    told = {row: "" for row in range(len(prompts))}
+    told = dict.fromkeys(range(len(prompts)), "")
 
     def tell(row, text):
         told[row] += text

@@ -26,7 +26,7 @@ def test_it_holds_what_the_design_says(finished):
     assert inside == {"recipe.toml", "model", "checkpoints", "metrics.jsonl", "passport.json"}
     model = {path.name for path in finished.model.iterdir()}
     assert {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "README.md"} <= model
-    assert not [path for path in finished.path.rglob(".*")], "nothing half-written is left"
+    assert not list(finished.path.rglob(".*")), "nothing half-written is left"
     assert len(finished.checkpoints()) == 2
     assert finished.recipe() == tiny("gpt2")
     passport = finished.passport()
