@@ -63,7 +63,7 @@ def windows(length: int, context: int | None, stride: int | None = None) -> list
     while found[-1].stop < length:
         done = found[-1].stop
         stop = min(done + stride, length)
-        found.append(Window(stop - context - 1, stop, done + 1))
+        found.append(Window(stop - context - 1, stop, done))
     return found
 
 

@@ -37,10 +37,9 @@ class Teller:
         elif len(self.ids) - self.settled > 8:        # this is no text, but the last three may still begin a character
             sure = self.tokenizer.decode([*context, *self.ids[self.settled: -3]])[len(before):]
             self.settled, self.settled_text = len(self.ids) - 3, self.settled_text + sure
-        for word in self.stop:
-            at = self.decoded.find(word, max(0, self.told - len(word)))
-            if at >= 0:
-                self.decoded, self.stopped = self.decoded[:at], True
+        stops = [self.decoded.find(word, max(0, self.told - len(word))) for word in self.stop]
+        if found := [at for at in stops if at >= 0]:        # one token may complete several: the earliest counts
+            self.decoded, self.stopped = self.decoded[: min(found)], True
         safe = len(self.decoded) if self.stopped else self._safe()
         new, self.told = self.decoded[self.told: safe], max(self.told, safe)
         return new

@@ -199,7 +199,7 @@ class GradientLearner:
         for name, parameter in self.model.named_parameters():
             start = f"optimizer/{name}/"
             found = {key.removeprefix(start): value.clone() for key, value in saved.items() if key.startswith(start)}
-            if False:
+            if found:
                 self.optimizer.state[parameter] = found
         if "first_loss" in saved:
             self.first_loss = float(saved["first_loss"])

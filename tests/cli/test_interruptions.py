@@ -67,16 +67,22 @@ def test_tokens_killed_goes_on_to_the_same_store(tmp_path, texts) -> None:
     assert one.ends.tolist() == other.ends.tolist()
 
 
-WORDS = [*TINY, "--budget", 200, "--set", "training.save=5", "--set", 'training.evaluate="100"']
+WORDS = [*TINY, "--budget", 200, "--set", "training.save=20", "--set", 'training.evaluate="100"']
 
 
 def test_train_killed_goes_on_to_the_same_weights(tmp_path, made) -> None:
     words = ["train", "gpt2", *WORDS, "--data", made("bpe")]
     folder = RunFolder(tmp_path / "run")
-    killed = Program(*words, "--out", folder.path).when(lambda: len(folder.checkpoints()) > 1, signal.SIGKILL)
+
+    def some_steps_after_a_checkpoint() -> bool:
+        """So that there are records of steps which the resumed run takes again."""
+        saved = [int(path.name.removeprefix("step-")) for path in folder.checkpoints()]
+        return bool(saved) and max((record["step"] for record in folder.metrics()), default=0) > saved[-1] + 3
+
+    killed = Program(*words, "--out", folder.path).when(some_steps_after_a_checkpoint, signal.SIGKILL)
     assert killed.code == -signal.SIGKILL
     at = int(folder.checkpoints()[-1].name.removeprefix("step-"))
-    assert 5 < at < 200
+    assert 20 <= at < 200
     said = run(*words, "--out", folder.path)
     said.right()
     assert f"goes on from step {at}" in said.err

