@@ -50,8 +50,12 @@ class Recipe(Spec):
             found.append(("objective", f"objective.kind = {kind(self.objective)!r} fills {sorted(unread)}, which "
                                        f"network.kind = {kind(self.network)!r} does not read."))
         context, length = getattr(self.network, "context", None), self.batches.length
-        if context and length and length > context:
-            found.append(("batches.length", f"rows of {length} tokens do not fit the network's context of {context}."))
+        if context and length and (wide := self.objective.positions(*self.batches.longest())) > context:
+            found.append(("batches.length", f"rows of {wide} positions do not fit the network's context of {context}: "
+                                            f"length can be at most {length - (wide - context)}."))
+        if context and self.batches.carries:
+            found.append(("batches.kind", f"{kind(self.batches)!r} go on from row to row without end, but "
+                                          f"{kind(self.network)!r} remembers at most its context of {context}."))
         counts_only = kind(self.network) in counts.KINDS.places
         if counts_only != (kind(self.training) == "counting"):
             right = "counting" if counts_only else "gradient"

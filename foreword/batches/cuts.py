@@ -28,6 +28,11 @@ class Cut(Spec):
 
     length: int | None = None
     marks: ClassVar[tuple[str, ...]] = ()      # what the store must know about its tokens
+    carries: ClassVar[bool] = False            # rows go on where those of the batch before ended
+
+    def longest(self) -> tuple[int, int]:
+        """(most ids in a row, texts they are parted into)."""
+        return (self.length or 0) + 1, 1       # one more than is read: the last token of a row is only guessed
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> Cutter:
         raise TypeError(f"{type(self).__name__} cuts nothing.")
@@ -97,6 +102,7 @@ class Lanes(Cut):
     """The text in `batch_size` parallel columns, each read from top to bottom with its state carried along."""
 
     kind: Literal["lanes"] = "lanes"
+    carries: ClassVar[bool] = True
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> LaneCutter:
         least = batch_size * (self.length or 0) + 1        # neighbouring lanes share a token

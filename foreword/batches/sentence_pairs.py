@@ -25,6 +25,9 @@ class SentencePairs(Cut):
     marks: ClassVar[tuple[str, ...]] = ("sentence_end",)
     short: float = 0.1          # share of stretches that are shorter than they could be, so that short inputs are known
 
+    def longest(self) -> tuple[int, int]:
+        return (self.length or 0) - SPECIALS, 2
+
     def over(self, store: TokenStore, batch_size: int, seed: int) -> PairCutter:
         length = self.needs(store, 16, "a pair of sentences")
         if "sentence_end" not in store.marks:

@@ -70,6 +70,10 @@ class Objective(Spec):
     def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
         return {"tokens": token_head()}
 
+    def positions(self, ids: int, texts: int) -> int:
+        """How many positions the network reads for a row of so many ids in so many texts."""
+        return ids
+
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         raise TypeError(f"{type(self).__name__} collates nothing.")
 

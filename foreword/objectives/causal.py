@@ -15,6 +15,9 @@ class Causal(Objective):
     kind: Literal["causal"] = "causal"
     reads_on: ClassVar[bool] = True
 
+    def positions(self, ids: int, texts: int) -> int:
+        return ids - 1
+
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         # padding stands at the right, where no earlier token can see it, so it needs no mask
         ids = padded([row.ids[:-1] for row in rows], 0)

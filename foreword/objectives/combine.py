@@ -44,6 +44,9 @@ class Together(Objective):
     def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
         return {name: head for part in self.parts for name, head in part.heads(width, token_head).items()}
 
+    def positions(self, ids: int, texts: int) -> int:
+        return max(part.positions(ids, texts) for part in self.parts)
+
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         batches = [part.collate(rows, tokenizer) for part in self.parts]
         return replace(batches[0], targets={k: v for batch in batches for k, v in batch.targets.items()})

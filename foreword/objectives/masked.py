@@ -29,6 +29,9 @@ class Masked(Objective):
             found.append(("hidden", f"hidden {self.hidden} and random {self.random} are more than all guesses."))
         return found
 
+    def positions(self, ids: int, texts: int) -> int:
+        return ids + 1 + texts        # [cls] before, a separator after each text
+
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         ordinary = ordinary_ids(tokenizer)
         texts, segments, targets = [], [], []

@@ -27,6 +27,9 @@ class NextSentence(Objective):
     def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
         return {"next_sentence": Pooled(width, 2)}
 
+    def positions(self, ids: int, texts: int) -> int:
+        return ids + 1 + texts        # [cls] before, a separator after each text
+
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         laid = [with_specials(row, tokenizer) for row in rows]
         texts, segments = [ids for ids, _ in laid], [parts for _, parts in laid]

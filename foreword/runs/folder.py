@@ -107,6 +107,8 @@ class RunFolder:
 
     def latest(self) -> tuple[dict[str, Tensor], Progress] | None:
         """What the newest checkpoint holds, if there is one."""
+        for scrap in (self.path / "checkpoints").glob(".step-*"):        # what a kill left half-written
+            shutil.rmtree(scrap, ignore_errors=True)
         found = self.checkpoints()
         if not found:
             return None

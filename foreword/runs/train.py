@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import platform
 import signal
 import sys
@@ -121,7 +122,7 @@ class Session:
         if not found:
             return
         total = sum(found.values())
-        best = not progress.best or total < progress.best["valid"]
+        best = math.isfinite(total) and (not progress.best or total < progress.best["valid"])
         record = {"step": progress.step, "tokens": progress.tokens, "valid": found, "best": best}
         self._note(record)
         self._draw("valid", {"step": progress.step, **found})
