@@ -71,7 +71,7 @@ def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
         if len(chain) > DEEPEST + 1 or any(path == earlier for earlier, _, _ in chain[:-1]):
             raise Fault(f"`extends` goes more than {DEEPEST} deep (or round in a circle).", where=str(path))
         try:
-            path = find(parent) if parent and not _complete(values) else None
+            path = _parent(parent, path) if parent and not _complete(values) else None
         except Fault as fault:
             raise Fault(fault.what, where=f"{shown(chain[-1][0])}:{lines[('extends',)]}  extends") from fault
     merged = Written()
@@ -96,6 +96,12 @@ def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
             nested = {part: nested}
         merged.lay_over(nested, {path_[:n]: f"--set {setting}" for n in range(1, len(path_) + 1)})
     return merged
+
+
+def _parent(name: str, child: Path) -> Path:
+    """A recipe's parent: by name, or a file beside it."""
+    beside = child.parent / name
+    return beside if beside.suffix == ".toml" and beside.is_file() else find(name)
 
 
 def _complete(values: dict[str, Any]) -> bool:

@@ -7,11 +7,14 @@ from typing import Annotated
 
 import typer
 
+from foreword.cli.options import Documents
+
 
 def demo(
     data: Annotated[list[Path] | None, typer.Option(
         "--data", help="Your own text; documentation found on this machine if not said.")] = None,
     budget: Annotated[str, typer.Option(help="How long the network trains.")] = "3m",
+    documents: Documents = "auto",
     out: Annotated[Path, typer.Option("--out", help="Where everything goes.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(help="Where all chance comes from.")] = 0,
 ) -> None:
@@ -20,4 +23,4 @@ def demo(
     from foreword.evaluate.demo import demonstrate
 
     Budget.parse(budget)
-    print(f"report: {demonstrate(data or [], out, budget, seed)}")
+    print(f"report: {demonstrate(data or [], out, budget, seed, documents)}")

@@ -13,8 +13,8 @@ from foreword.cli.options import Set, Size
 def preview(
     recipe: Annotated[str, typer.Argument(help="A recipe's name or file.")],
     data: Annotated[Path, typer.Option("--data", help="A store, or text.")],
-    rows: Annotated[int, typer.Option(help="How many rows to show.")] = 3,
-    step: Annotated[int, typer.Option(help="Which batch.")] = 0,
+    rows: Annotated[int, typer.Option(min=0, help="How many rows to show.")] = 3,
+    step: Annotated[int, typer.Option(min=0, help="Which batch.")] = 0,
     size: Size = "",
     settings: Set = None,
 ) -> None:

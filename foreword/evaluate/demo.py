@@ -11,7 +11,7 @@ from typing import Any
 from foreword.assembly import loader, toml
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import read_json, write_atomically, write_json
-from foreword.basics.messages import Fault, duration, thousands
+from foreword.basics.messages import Fault, RunFailed, duration, thousands
 from foreword.basics.progress import say, ticking
 from foreword.evaluate.ask import Corpus, ask, mix
 from foreword.evaluate.opened import OpenModel, load
@@ -46,10 +46,16 @@ COUNTS = (
 NEURAL = Entrant("GPT-2", "gpt2", "laptop")
 
 
-def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0) -> Path:
+def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0, documents: str = "auto") -> Path:
     """Everything from text to report.html. What an earlier, interrupted call finished is not done again."""
-    corpus, gathered = gather(data, out)
-    build_store([corpus], out / "store", ByteBPE(vocabulary=VOCABULARY))
+    corpus, gathered = gather(data, out, documents)
+    try:
+        build_store([corpus], out / "store", ByteBPE(vocabulary=VOCABULARY))
+    except Fault as fault:
+        if not isinstance(fault, RunFailed):       # this text will not do: leave the folder free for another
+            corpus.unlink()
+            (out / "corpus.json").unlink()
+        raise
     runs: dict[str, RunFolder] = {}
     for entrant in (*COUNTS, NEURAL):
         settings = [*entrant.settings, f"training.seed={seed}"]
@@ -73,18 +79,18 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0) -> 
     return out / "report.html"
 
 
-def gather(data: Sequence[Path], out: Path) -> tuple[Path, dict[str, Any]]:
+def gather(data: Sequence[Path], out: Path, documents: str = "auto") -> tuple[Path, dict[str, Any]]:
     """The documents, without near-duplicates, as one jsonl file: copies in the held-out text would flatter every model."""
     path, counted = out / "corpus.jsonl", out / "corpus.json"
     said = ", ".join(map(str, data)) if data else "documentation found on this machine"
-    origin = reading.fingerprint(list(data)) if data else "found"
+    origin = f"{reading.fingerprint(list(data))} {documents}" if data else "found"
     if path.is_file() and counted.is_file():
         before = read_json(counted)
         if before["origin"] != origin:
             raise Fault(f"{out} holds a demonstration on other text ({before['text']}).", "Choose another --out.")
         return path, before
     report: dict[str, Any] = {"text": said, "origin": origin}
-    source = reading.documents(list(data)) if data else found_documents()
+    source = reading.documents(list(data), documents=documents) if data else found_documents()
     say(f"gathering text: {said}")
 
     def write(partial: Path) -> None:

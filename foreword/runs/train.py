@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 from foreword.assembly.build import check_tokenizer, model_for
-from foreword.assembly.recipe import Recipe
+from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.budget import Budget
 from foreword.basics.messages import Fault, Interrupted, RunFailed, duration, thousands
 from foreword.basics.progress import say, ticking
@@ -165,6 +165,8 @@ class Session:
         size = f"{thousands(self.model.parameter_count())} parameters" if isinstance(self.model, Model) else "counts"
         say(f"{self.recipe.name}{' ' + self.recipe.size if self.recipe.size else ''}: {size}, {vocabulary}, "
             f"{thousands(self.store.tokens)} tokens of training text, budget {self.recipe.training.budget}")
+        if (meant := kind(self.recipe.tokenizer)) != self.tokenizer.kind:
+            say(f"the recipe means a {meant} tokenizer; the store's {self.tokenizer.name} is used.")
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint,
                       store=str(self.store.folder.resolve()), versions=versions(), finished=False)
 

@@ -118,7 +118,7 @@ def test_a_fault_in_the_parent_is_shown_in_the_parents_file(files):
     assert "parent.toml:7  network.heads\n    width 32 does not divide into 5 heads. Heads that do: [1, 2, 4]" in str(caught.value)
     with pytest.raises(Faults) as caught:
         loader.load("child.toml", "big", ["network.heads=2", "batches.length=99"])
-    assert "--set batches.length=99  batches.length\n    rows of 99 tokens do not fit the network's context of 16" in str(caught.value)
+    assert "--set batches.length=99  batches.length\n    rows of 99 positions do not fit the network's context of 16: length can be at most 16." in str(caught.value)
 
 
 def test_circles_and_deep_chains_are_refused(files):
