@@ -19,6 +19,7 @@ def tokens(
         help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")] = "byte_bpe",
     vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="Lower-case the text (kinds that can).")] = None,
+    minimum: Annotated[int | None, typer.Option(help="Words seen less often are unknown (word tokenizers).")] = None,
     documents: Documents = "auto",
     column: Column = "text",
     splits: Annotated[str, typer.Option(
@@ -32,7 +33,7 @@ def tokens(
     from foreword.cli.preparing import chosen_tokenizer, shares
     from foreword.tokens.build import build_store
 
-    wanted = {"vocabulary": vocabulary, "lowercase": lowercase}
+    wanted = {"vocabulary": vocabulary, "lowercase": lowercase, "minimum": minimum}
     made = chosen_tokenizer(tokenizer, {name: value for name, value in wanted.items() if value is not None})
     names = tuple(name for name in marks.replace(" ", "").split(",") if name and name != "none")
     facts = build_store(data, out, made, documents=documents, column=column, fractions=shares(splits), marks=names,

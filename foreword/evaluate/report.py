@@ -87,10 +87,11 @@ def bars(page: Page) -> str:
 
 def curve(name: str, train: Sequence[tuple[float, float]], valid: Sequence[tuple[float, float]]) -> str:
     figure, axes = _figure(3.1)
+    train, valid = ([(tokens / 1e6, nats) for tokens, nats in line] for line in (train, valid))
     axes.plot(*zip(*train), color="#4a7c9b", linewidth=1.1, label="training text")
     if valid:
         axes.plot(*zip(*valid), color="#d9622b", marker="o", markersize=4, linewidth=1.6, label="held-out text")
-    axes.set_xlabel("tokens seen")
+    axes.set_xlabel("million tokens seen")
     axes.set_ylabel("nats per token")
     axes.set_title(name, fontsize=11, loc="left")
     axes.legend(frameon=False)
