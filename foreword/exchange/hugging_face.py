@@ -18,6 +18,7 @@ from foreword.assembly.build import blank_model
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault
+from foreword.basics.progress import say
 from foreword.counts.model import CountModel
 from foreword.exchange import bert, gpt1, gpt2
 from foreword.exchange.family import Family, Name
@@ -27,6 +28,8 @@ from foreword.tokens.tokenizer import Tokenizer, Vocabulary
 FAMILIES: dict[str, Family] = {family.model_type: family for family in (gpt2.FAMILY, gpt1.FAMILY, bert.FAMILY)}
 OWN = "foreword"        # model_type of folders for which Hugging Face has no class
 FORMAT = 1
+TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")       # of their fine-tuned classes
+HEADS = ("lm_head.", "cls.")       # what their language-model classes put beside the trunk
 
 
 @dataclass(frozen=True)
@@ -80,7 +83,7 @@ def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
     for name in family.names(recipe, set(model.heads)):
         tensor = ours.pop(name.ours)
         for part, theirs in zip(tensor.chunk(len(name.theirs)), name.theirs):
-            plain = theirs.startswith(("lm_head.", "cls."))       # heads stand beside the trunk, not in it
+            plain = theirs.startswith(HEADS)       # heads stand beside the trunk, not in it
             found[theirs if plain else family.prefix + theirs] = (part.t() if name.transposed else part).contiguous().clone()
     if ours:
         raise RuntimeError(f"{family.model_type}: no name for {', '.join(ours)}")       # a hole in the family's table
@@ -133,8 +136,10 @@ def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: 
                  tokenizer: Tokenizer | None) -> Loaded:
     if asked := family.unsupported(config):
         raise Fault(f"{folder / 'config.json'} asks for {', '.join(asked)}, which Foreword does not have.")
+    if aside := {name for name in tensors if name.startswith(TASK_HEADS)}:
+        say(f"{folder}: only the trunk is opened; the task head ({', '.join(sorted(aside))}) is left aside.")
     tensors = {_plain(name, family): tensor for name, tensor in tensors.items()
-               if not any(name.endswith(constant) for constant in family.constants)}
+               if name not in aside and not any(name.endswith(constant) for constant in family.constants)}
     heads = family.heads(set(tensors))
     merged = loader.written(family.base)
     merged.lay_over(family.settings(config, heads), {(): str(folder / "config.json")})

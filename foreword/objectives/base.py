@@ -97,4 +97,4 @@ class Objective(Spec):
 def charge_tokens(model: Model, output: Output, targets: Tensor) -> dict[str, Charge]:
     """Only positions with a target reach the vocabulary: logits are the widest tensor there is."""
     guessed = targets != NOTHING
-    return {"tokens": Charge(model.heads["tokens"].nll(output.last[guessed], targets[guessed]).sum())}
+    return {"tokens": Charge(model.heads["tokens"].total(output.last[guessed], targets[guessed]))}

@@ -72,12 +72,12 @@ def test_guesses_are_the_targets_that_are_charged(name, store_of):
     assert set(model.heads) == set(batch.targets)
     asked = {}
 
-    def nll(hidden, targets):
+    def total(hidden, targets):
         asked["tokens"] = len(targets)
         assert hidden.shape == (len(targets), model.network.width)
         assert (targets >= 0).all()
-        return torch.ones(len(targets))
-    model.heads["tokens"].nll = nll
+        return torch.ones(len(targets)).sum()
+    model.heads["tokens"].total = total
     loss = recipe.objective.loss(model, batch)
     assert float(loss.charges["tokens"].total) == asked["tokens"] == batch.guesses["tokens"]
     assert set(loss.charges) == set(batch.targets)
@@ -89,9 +89,11 @@ def test_only_guessed_positions_reach_the_vocabulary(name, store_of, monkeypatch
     store = store_of(recipe)
     model, batch = drawn(recipe, store.tokenizer), batches(recipe, store).batch(0)
     rows = []
-    real = TokenHead.logits
-    monkeypatch.setattr(TokenHead, "logits", lambda head, hidden: (rows.append(hidden.reshape(-1, hidden.size(-1)).size(0)),
-                                                                   real(head, hidden))[1])
+    for way in ("total", "logits"):        # the two ways to the vocabulary
+        def spy(head, hidden, *more, real=getattr(TokenHead, way)):
+            rows.append(hidden.reshape(-1, hidden.size(-1)).size(0))
+            return real(head, hidden, *more)
+        monkeypatch.setattr(TokenHead, way, spy)
     recipe.objective.loss(model, batch)
     assert sum(rows) == batch.guesses["tokens"]
     if "[mask]" in recipe.objective.specials:

@@ -714,3 +714,19 @@ def test_bert_is_drawn_within_two_deviations() -> None:
             # what is left of a normal deviate of 0.02 cut at two deviations
             assert float(weight.std()) == pytest.approx(0.02 * 0.8796, rel=0.03), name
     assert seen > 25
+
+
+@pytest.mark.parametrize("cls", ["GPT2ForSequenceClassification", "BertForSequenceClassification", "BertForQuestionAnswering",
+                                 "OpenAIGPTForSequenceClassification"])
+def test_a_task_class_opens_as_its_trunk_and_says_so(cls, tmp_path, capsys):
+    theirs = getattr(transformers, cls)
+    small = ({"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64} if cls.startswith("Bert")
+             else {"n_embd": 32, "n_layer": 2, "n_head": 2})
+    model = theirs(theirs.config_class(vocab_size=60, pad_token_id=0, **small)).eval()
+    model.save_pretrained(tmp_path / "model")
+    ours = foreword.load(tmp_path / "model")
+    assert "left aside" in capsys.readouterr().err
+    ids = torch.randint(60, (1, 9))
+    with torch.no_grad():
+        expected = getattr(model, model.base_model_prefix)(ids).last_hidden_state
+        assert torch.allclose(ours.model.network(foreword.Inputs(ids)).last, expected, atol=1e-5)
