@@ -16,7 +16,7 @@ from tokenizers import Tokenizer as Backend
 
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault, did_you_mean
-from foreword.tokens import backends
+from foreword.tokens import backends, quick
 
 # our name -> Hugging Face's field
 FIELDS = {"[end]": "eos_token", "[begin]": "bos_token", "[unknown]": "unk_token", "[pad]": "pad_token",
@@ -68,6 +68,10 @@ class Tokenizer:
         """The ids of each text, int64, in one call to the library."""
         if self._ids_are_bytes:
             return [np.frombuffer(_utf8(text), np.uint8).astype(np.int64) for text in texts]
+        if sum(map(len, texts)) >= quick.WORTH and self._quick is not None and not any(map(quick.endless, texts)):
+            for text in texts:
+                _utf8(text)         # tiktoken would put something else in the place of half a surrogate pair
+            return [self._quick(text) for text in texts]
         return [np.asarray(encoding.ids, np.int64) for encoding in self._batch(texts, offsets=False)]
 
     def encode_with_offsets(self, texts: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -173,6 +177,10 @@ class Tokenizer:
             for text in texts:
                 _utf8(text)         # says which character it was
             raise
+
+    @cached_property
+    def _quick(self) -> quick.Encode | None:
+        return quick.quick_encoder(self.backend)
 
     @cached_property
     def _vocabulary(self) -> dict[str, int]:

@@ -89,11 +89,14 @@ def test_only_guessed_positions_reach_the_vocabulary(name, store_of, monkeypatch
     store = store_of(recipe)
     model, batch = drawn(recipe, store.tokenizer), batches(recipe, store).batch(0)
     rows = []
-    for way in ("total", "logits"):        # the two ways to the vocabulary
-        def spy(head, hidden, *more, real=getattr(TokenHead, way)):
+
+    def spied(real):
+        def spy(head, hidden, *more):
             rows.append(hidden.reshape(-1, hidden.size(-1)).size(0))
             return real(head, hidden, *more)
-        monkeypatch.setattr(TokenHead, way, spy)
+        return spy
+    for way in ("total", "logits"):        # the two ways to the vocabulary
+        monkeypatch.setattr(TokenHead, way, spied(getattr(TokenHead, way)))
     recipe.objective.loss(model, batch)
     assert sum(rows) == batch.guesses["tokens"]
     if "[mask]" in recipe.objective.specials:
