@@ -22,7 +22,7 @@ def measure(steps: int = 150) -> dict[str, Any]:
         here = Path(folder)
         (here / "text.txt").write_text("\n\n".join(topics.values()), encoding="utf-8")
         build_store([here / "text.txt"], here / "store", ByteBPE(vocabulary=1024), workers=1)
-        recipe = loader.load("gpt2", "laptop", ["network.layers=2", "network.width=160", "network.heads=5",
+        recipe = loader.load("gpt2", "laptop", ["network.layers=2", "network.width=192", "network.heads=6",
                                                 f"training.budget={steps}", 'training.save="20s"'])
         store, valid = TokenStore.open(here / "store", "train"), TokenStore.open(here / "store", "valid")
         session = Session(recipe, store, valid, RunFolder(here / "run"))

@@ -1,4 +1,4 @@
-"""Heads read a network's vectors. A token head answers two questions, `nll` of given targets, and `log_probs` of all."""
+"""Heads read a network's vectors. A token head answers `nll` of given targets, their `total`, and `log_probs` of all."""
 
 from __future__ import annotations
 

@@ -26,7 +26,9 @@ NOT_TEXT = (".gz", ".zst", ".zip", ".bz2", ".xz", ".tar", ".json", ".pdf", ".doc
 WAYS = ("auto", "file", "line", "paragraph")
 
 WHOLE = 64 * 2**10        # "auto": a plain file up to this size is one document
-PIECE = 16 * 2**10        # a larger one is cut at blank lines into pieces of about this size
+PIECE = 16 * 2**10        # a larger one is cut at blank lines into pieces of about this size,
+PIECES = 200              # or of a smaller one that gives about so many: a few documents cannot be split three ways,
+LEAST = 2**10             # but not below this
 WINDOW = 2**20            # how far to look for a blank line before a newline, or the end of a character, must do
 _BLANK = re.compile(rb"\n(?:[ \t\r]*\n)+")
 
@@ -71,7 +73,7 @@ class Unit:
         start, stop = self._range(path, _after_blank_line)
         blocks = self.cut == "paragraph"
         with open(path, "rb") as file:
-            for position, piece in _pieces(file, start, stop, 1 if blocks else PIECE, blocks):
+            for position, piece in _pieces(file, start, stop, 1 if blocks else _piece(size), blocks):
                 text = decoded(piece, path, position)
                 yield text.lstrip("\r\n").rstrip() if blocks else text       # the first line keeps its indent
 
@@ -96,6 +98,11 @@ class Unit:
                     return
                 yield number, decoded(line, path, position).rstrip("\n")
                 position += len(line)
+
+
+def _piece(size: int) -> int:
+    """About how long the documents of a large plain file are."""
+    return min(PIECE, max(LEAST, size // PIECES))
 
 
 def units(paths: Sequence[Path], documents: str = "auto", column: str = "text",
