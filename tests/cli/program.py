@@ -88,7 +88,7 @@ def write_as(ending: str, texts: list[str], folder: Path) -> Path:
     elif ending == "jsonl":
         path.write_bytes(lines)
     elif ending == "jsonl.gz":
-        path.write_bytes(gzip.compress(lines))
+        path.write_bytes(gzip.compress(lines, mtime=0))
     elif ending == "jsonl.zst":
         path.write_bytes(pytest.importorskip("zstandard").ZstdCompressor().compress(lines))
     elif ending == "csv":

@@ -100,7 +100,7 @@ def test_every_format_gives_the_same_texts(tmp_path):
     lines = "".join(json.dumps({"id": 1, "text": row}) + "\n" for row in rows).encode()
     quoted = "id,text\n" + "".join('1,"{}"\n'.format(row.replace('"', '""')) for row in rows)
     (tmp_path / "a.jsonl").write_bytes(lines)
-    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(lines))
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(lines, mtime=0))
     # a window of 256 MB, which the library refuses unless told otherwise; Reddit's dumps have 2 GB
     writer = zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=28)).compressobj()
     (tmp_path / "c.jsonl.zst").write_bytes(writer.compress(lines) + writer.flush())
@@ -150,7 +150,7 @@ def test_a_byte_order_mark_is_no_text(tmp_path):
     ("a.jsonl", b'{"text": 7}\n', ["a.jsonl:1", "int"]),
     ("a.jsonl", b'{"text": "x"}\n{"text": "\\ud800"}\n', ["a.jsonl:2", "surrogate"]),
     ("a.csv", b"id,body\n1,x\n", ["a.csv:1", "id, body"]),
-    ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n' * 1000)[:-20], ["a.jsonl.gz", "broken"]),
+    ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n' * 1000, mtime=0)[:-20], ["a.jsonl.gz", "broken"]),
     ("a.jsonl.gz", b"not gzip at all", ["a.jsonl.gz", "broken"]),
     ("a.jsonl.zst", b"not zstd at all", ["a.jsonl.zst", "broken"]),
     ("a.parquet", b"not parquet at all", ["a.parquet", "not a whole Parquet file"]),
