@@ -10,6 +10,9 @@ from typing import Any
 from foreword.basics.messages import Fault
 
 
+LONGEST_WORDS = 30        # characters per word on average; more means that spaces do not part words
+
+
 @dataclass(frozen=True)
 class Score:
     """A sum of nats and the sizes of the text it was paid for."""
@@ -46,7 +49,9 @@ class Score:
 
     @property
     def word_perplexity(self) -> float | None:
-        return _exp(self.nats / max(self.words, 1)) if self.lossless else None
+        """None, too, for a text that does not part its words by spaces, such as Chinese."""
+        parted = self.characters <= LONGEST_WORDS * self.words
+        return _exp(self.nats / self.words) if self.lossless and parted else None
 
     def values(self) -> dict[str, Any]:
         return {"bits_per_byte": self.bits_per_byte, "bits_per_character": self.bits_per_character,
@@ -74,7 +79,7 @@ def check_alike(natures: dict[str, tuple[bool, str]]) -> None:
     if len(set(natures.values())) <= 1:
         return
     words = [f"{name} pays for {'all of the text' if lossless else 'a text that its tokenizer has cut down'}"
-             f"{' by guessing from both sides' if kind == 'pseudo-likelihood' else ''}"
+             f"{', and guesses it from both sides' if kind == 'pseudo-likelihood' else ''}"
              for name, (lossless, kind) in natures.items()]
     raise Fault("these models cannot be compared in bits per byte: " + "; ".join(words) + ".",
                 "Evaluate them one at a time, or train them with the same lossless tokenizer (byte_bpe, byte).")

@@ -265,7 +265,7 @@ def test_lossy_and_lossless_are_not_compared(made, text) -> None:
 def test_likelihood_and_pseudo_likelihood_are_not_compared(made, text) -> None:
     said = run("evaluate", made("piece-bigram"), made("bert"), "--data", text, "--limit", 3000).fault()
     assert said.startswith("these models cannot be compared in bits per byte: ")
-    assert f"{made('bert')} pays for a text that its tokenizer has cut down by guessing from both sides." in said
+    assert f"{made('bert')} pays for a text that its tokenizer has cut down, and guesses it from both sides." in said
 
 
 def test_the_stride_changes_the_context_and_is_told(made) -> None:
