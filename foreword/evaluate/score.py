@@ -9,7 +9,6 @@ from typing import Any
 
 from foreword.basics.messages import Fault
 
-
 LONGEST_WORDS = 30        # characters per word on average; more means that spaces do not part words
 
 
