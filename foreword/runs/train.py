@@ -30,6 +30,8 @@ from foreword.tokens.store import TokenStore
 from foreword.training.learner import Learner, Report
 from foreword.training.trainer import Duty, Progress, Trainer
 
+EVALUATING = 0.1       # the largest share of a wall-clock budget that evaluations on the way may take
+
 
 def train(recipe: Recipe, data: Path, out: Path, tensorboard: bool = False) -> RunFolder:
     """Train until the recipe's budget is spent. A run that stopped before goes on from its last checkpoint."""
@@ -60,6 +62,7 @@ class Session:
         self.trainer = Trainer(self.learner, stream, Budget.parse(spec.budget))
         self.trainer.held_out = lambda: self.held_out(valid)
         self.board: Any = None
+        self.evaluating = 0.0        # seconds of this sitting
 
     def held_out(self, valid: TokenStore) -> Iterator[Any]:
         """The same few batches of validation text every time."""
@@ -116,9 +119,14 @@ class Session:
         self._note(record)
         self._draw("train", record)
 
-    def evaluate(self) -> None:
-        progress = self.trainer.progress
+    def evaluate(self, anyway: bool = False) -> None:
+        progress, clock = self.trainer.progress, self.trainer.clock
+        by_the_clock = self.trainer.budget.unit == "seconds"
+        if by_the_clock and not anyway and self.evaluating > EVALUATING * progress.seconds:
+            return           # a few seconds are given for training; the last evaluation still comes
+        began = clock()
         found = self.learner.measure(self.trainer.held_out())
+        self.evaluating += clock() - began
         if not found:
             return
         total = sum(found.values())
@@ -140,7 +148,7 @@ class Session:
         if progress.pending:
             self.log()
         if not any("valid" in record and record["step"] == progress.step for record in self.run.metrics()[-3:]):
-            self.evaluate()
+            self.evaluate(anyway=True)
         if not progress.best:
             self._publish()          # nothing to choose by: the last weights are the model
         self.save()

@@ -166,3 +166,19 @@ def test_opening_what_is_no_model_says_so(tmp_path):
     (tmp_path / "recipe.toml").write_text("")
     with pytest.raises(Fault, match="has no model yet"):
         open_model(tmp_path)
+
+
+def test_evaluations_do_not_eat_a_wall_clock_budget(tmp_path, store):
+    """Of a minute by the clock a tenth may go into evaluations; a budget in steps is evaluated as planned."""
+    def records(budget):
+        recipe = tiny("gpt2", f'training.budget="{budget}"')
+        run = RunFolder(tmp_path / budget)
+        session = Session(recipe, store(), store(split="valid"), run)
+        run.claim(recipe, "data")
+        session.trainer.progress.seconds, session.evaluating = 20.0, 10.0
+        session.evaluate()
+        before = len(run.metrics())
+        session.evaluate(anyway=True)
+        return before, len(run.metrics())
+    assert records("1m") == (0, 1)
+    assert records("100") == (1, 2)
