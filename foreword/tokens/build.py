@@ -333,7 +333,9 @@ class _Writer:
         if self.marked:
             _save(self.folder / f"{name}.marks.npy", np.concatenate(self.flags))
         _save(self.folder / f"{name}.rows.npy", rows)
-        _save(self.folder / f"{name}.counts.npy", np.bincount(ids, minlength=self.vocabulary).astype(np.int64))
+        # a piece at a time: numpy counts a copy in eight bytes, four times the ids themselves
+        counts = sum(np.bincount(ids[at: at + BATCH], minlength=self.vocabulary) for at in range(0, len(ids), BATCH))
+        _save(self.folder / f"{name}.counts.npy", np.asarray(counts, np.int64))
         self.shards.append({"name": name, "tokens": len(ids), "documents": len(rows), "bytes": int(rows[:, 1].sum()),
                             "checksum": hashlib.blake2b(ids.data, digest_size=16).hexdigest()})
         self._start()
