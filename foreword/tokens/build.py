@@ -34,7 +34,7 @@ from foreword.tokens.tokenizer import Tokenizer
 
 SMALL = 4 * 2**20              # below this, starting processes costs more than it saves
 BATCH = 2**20                  # characters handed to the tokenizer at once
-SHARD = 16 * 2**20             # ids in memory before they are written: a long compressed file makes several shards
+SHARD = 2**20                  # ids a worker holds before it writes them: its memory must not depend on how long a unit is
 Fractions = tuple[float, float, float]
 
 
