@@ -26,7 +26,7 @@ class Written:
     places: dict[toml.Path_, str] = field(default_factory=dict)
 
     def lay_over(self, values: dict[str, Any], places: dict[toml.Path_, str], at: toml.Path_ = ()) -> None:
-        """Put `values` on top. A new `kind` drops every setting of the part that stood there."""
+        """Put `values` on top. A new `kind` drops every setting of the part that stood there, in every size as well."""
         mine: dict[str, Any] = self.values
         for name in at:
             mine = mine.setdefault(name, {})
@@ -36,6 +36,7 @@ class Written:
                 if value.get("kind", mine[key].get("kind")) != mine[key].get("kind"):
                     self._forget(path)
                     mine[key] = {}
+                    self._forget_in_sizes(path)
                 self.lay_over(value, places, path)
             else:
                 self._forget(path)
@@ -47,6 +48,14 @@ class Written:
 
     def _forget(self, path: toml.Path_) -> None:
         self.places = {other: place for other, place in self.places.items() if other[: len(path)] != path}
+
+    def _forget_in_sizes(self, path: toml.Path_) -> None:
+        for size, values in self.values.get("sizes", {}).items():
+            for name in path[:-1]:
+                values = values.get(name, {})
+            if "kind" not in values.get(path[-1], {"kind": ""}):        # a size that names its own kind keeps it
+                del values[path[-1]]
+                self._forget(("sizes", size, *path))
 
     def where(self, path: toml.Path_) -> str:
         return _nearest(self.places, path)

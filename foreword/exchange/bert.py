@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name
+from foreword.exchange.family import Activations, ActivationsBack, Family, Name, classic
 from foreword.networks.base import Model
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -78,7 +78,7 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 def fits(recipe: Recipe) -> bool:
     """Their class has one head, which shares the table, the activation and the epsilon of the network."""
     network, head = recipe.network, recipe.head
-    return (kind(network) == "bidirectional_transformer" and network.norm == "after"        # type: ignore[attr-defined]
+    return (kind(network) == "bidirectional_transformer" and classic(network) and network.norm == "after"  # type: ignore[attr-defined]
             and head is not None and kind(head) == "transformed_softmax" and head.tied
             and (head.activation, head.norm_epsilon) == (network.activation, network.norm_epsilon))  # type: ignore[attr-defined]
 

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from foreword.assembly.recipe import Recipe
+from foreword.assembly.recipe import Recipe, kind
 from foreword.networks.base import Model
 from foreword.tokens.tokenizer import Tokenizer
 
-Activations = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu", "relu": "relu"}
-ActivationsBack = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu"}
+Activations = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu", "relu": "relu", "relu_squared": "relu2"}
+ActivationsBack = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu",
+                   "relu2": "relu_squared"}
 
 
 @dataclass(frozen=True)
@@ -39,3 +40,9 @@ class Family:
     unread: tuple[str, ...] = ()                                     # tensors to leave aside when their head is not there
     generates: bool = True
     heads: Callable[[set[str]], set[str]] = lambda there: {"tokens"}   # which heads the given tensors make up
+
+
+def classic(network: Any) -> bool:
+    """A stack as all of them were until 2020: learned positions, layer norms, biases."""
+    return (kind(network.positions) == "learned" and network.norm_kind == "layer" and network.bias and not network.qk_norm
+            and not getattr(network, "embedding_norm", False))

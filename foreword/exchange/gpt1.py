@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Family, Name
+from foreword.exchange.family import Family, Name, classic
 from foreword.exchange.gpt2 import block_names, lm_head
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -55,7 +55,7 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 
 def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and spec.norm == "after"
+    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and classic(spec) and spec.norm == "after"
             and spec.activation in _ACTIVATIONS and not spec.inner and kind(head) == "softmax" and not head.bias)
 
 

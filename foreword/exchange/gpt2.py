@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name
+from foreword.exchange.family import Activations, ActivationsBack, Family, Name, classic
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -76,7 +76,7 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 
 def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and spec.norm == "before"
+    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and classic(spec) and spec.norm == "before"
             and kind(head) == "softmax" and not head.bias)
 
 

@@ -20,12 +20,13 @@ from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
 from foreword.counts.model import CountModel
-from foreword.exchange import bert, gpt1, gpt2
+from foreword.exchange import bert, gpt1, gpt2, nanochat
 from foreword.exchange.family import Family, Name
 from foreword.networks.base import Model
 from foreword.tokens.tokenizer import Tokenizer, Vocabulary
 
-FAMILIES: dict[str, Family] = {family.model_type: family for family in (gpt2.FAMILY, gpt1.FAMILY, bert.FAMILY)}
+FAMILIES: dict[str, Family] = {family.model_type: family
+                               for family in (gpt2.FAMILY, gpt1.FAMILY, bert.FAMILY, nanochat.FAMILY)}
 OWN = "foreword"        # model_type of folders for which Hugging Face has no class
 FORMAT = 1
 TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")       # of their fine-tuned classes

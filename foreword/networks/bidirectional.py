@@ -35,10 +35,10 @@ class BidirectionalTransformer(Network):
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
         positions = torch.arange(inputs.ids.size(1), device=inputs.ids.device)
-        x = self.embeddings(inputs.ids, positions, inputs.segments)
+        x, turn = self.embeddings(inputs.ids, positions, inputs.segments), self.embeddings.turn(positions)
         layers = [x]
         for block in self.blocks:
-            x, _ = block(x, self.pattern, None, inputs.real)
+            x, _ = block(x, self.pattern, None, inputs.real, turn)
             layers.append(x)
         return Output(x, tuple(layers))
 

@@ -19,6 +19,7 @@ from foreword.tokens.tokenizer import Vocabulary
 class CausalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["causal_transformer"] = "causal_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
+    embedding_norm: bool = False        # the vectors of the tokens are normalised before the first block
 
     def build(self, vocabulary: Vocabulary) -> CausalTransformer:
         return CausalTransformer(self, vocabulary.size)
@@ -37,18 +38,19 @@ class CausalTransformer(Network):
     def __init__(self, spec: CausalTransformerSpec, vocabulary: int):
         super().__init__()
         self.spec, self.width, self.context = spec, spec.width, spec.context
-        self.embeddings = Embeddings(spec, vocabulary)
+        self.embeddings = Embeddings(spec, vocabulary, norm=spec.embedding_norm)
         self.blocks = spec.blocks()
-        self.norm = nn.LayerNorm(spec.width, spec.norm_epsilon) if spec.norm == "before" else nn.Identity()
+        self.norm = spec.norm_of(spec.width) if spec.norm == "before" else nn.Identity()
         self.pattern = Causal()
 
     def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
         past = state.layers if state else (None,) * len(self.blocks)
         real = self._real(inputs, state)
-        x = self.embeddings(inputs.ids, self._positions(inputs.ids, state, real))
+        positions = self._positions(inputs.ids, state, real)
+        x, turn = self.embeddings(inputs.ids, positions), self.embeddings.turn(positions)
         layers, seen = [x], []
         for block, before in zip(self.blocks, past):
-            x, now = block(x, self.pattern, before, real)
+            x, now = block(x, self.pattern, before, real, turn)
             layers.append(x)
             seen.append(now)
         return Output(self.norm(x), tuple(layers), Remembered(tuple(seen), real))

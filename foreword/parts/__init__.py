@@ -7,3 +7,4 @@ HEADS = Table("head", {
     "softmax": "foreword.parts.heads:Softmax",
     "transformed_softmax": "foreword.parts.heads:TransformedSoftmax",
 })
+POSITIONS = Table("positions", {"learned": "foreword.parts.positions:Learned", "rotary": "foreword.parts.positions:Rotary"})

@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from typing import Literal
 
+import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
 from foreword.parts.attention import Attention, KeyValues
+from foreword.parts.positions import Turn
 from foreword.parts.visible import Causal, Everywhere
 
-Activation = Literal["relu", "gelu_erf", "gelu_tanh"]
+Activation = Literal["relu", "relu_squared", "gelu_erf", "gelu_tanh"]
 Place = Literal["before", "after"]
 
 
 def activation(name: Activation) -> nn.Module:
     """The two forms of GELU differ by up to 5e-4 per call: enough to miss another implementation's logits."""
-    return {"relu": nn.ReLU(), "gelu_erf": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh")}[name]
+    return {"relu": nn.ReLU(), "relu_squared": SquaredReLU(), "gelu_erf": nn.GELU(),
+            "gelu_tanh": nn.GELU(approximate="tanh")}[name]
+
+
+class SquaredReLU(nn.Module):
+    """max(x, 0) squared (So et al. 2021)."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.relu(x).square()
 
 
 class FeedForward(nn.Module):
-    def __init__(self, width: int, inner: int, act: Activation):
+    def __init__(self, width: int, inner: int, act: Activation, bias: bool = True):
         super().__init__()
-        self.inner = nn.Linear(width, inner)
+        self.inner = nn.Linear(width, inner, bias)
         self.act = activation(act)
-        self.out = nn.Linear(inner, width)
+        self.out = nn.Linear(inner, width, bias)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.out(self.act(self.inner(x)))
@@ -32,9 +43,9 @@ class FeedForward(nn.Module):
 class NormBefore(nn.Module):
     """x + f(norm(x)): GPT-2 and after. The stream itself is never normalised, so the stack needs a last norm."""
 
-    def __init__(self, width: int, epsilon: float, dropout: float):
+    def __init__(self, norm: nn.Module, dropout: float):
         super().__init__()
-        self.norm, self.drop = nn.LayerNorm(width, epsilon), nn.Dropout(dropout)
+        self.norm, self.drop = norm, nn.Dropout(dropout)
 
     def enter(self, x: Tensor) -> Tensor:
         return self.norm(x)
@@ -46,9 +57,9 @@ class NormBefore(nn.Module):
 class NormAfter(nn.Module):
     """norm(x + f(x)): the first Transformer, GPT-1, BERT."""
 
-    def __init__(self, width: int, epsilon: float, dropout: float):
+    def __init__(self, norm: nn.Module, dropout: float):
         super().__init__()
-        self.norm, self.drop = nn.LayerNorm(width, epsilon), nn.Dropout(dropout)
+        self.norm, self.drop = norm, nn.Dropout(dropout)
 
     def enter(self, x: Tensor) -> Tensor:
         return x
@@ -61,6 +72,8 @@ NORMS: dict[Place, type[NormBefore | NormAfter]] = {"before": NormBefore, "after
 
 
 class Block(nn.Module):
+    recompute = False        # keep only what enters a block, and compute the rest again on the way back
+
     def __init__(self, attention: Attention, feedforward: FeedForward,
                  around: tuple[NormBefore | NormAfter, NormBefore | NormAfter]):
         super().__init__()
@@ -68,7 +81,13 @@ class Block(nn.Module):
         self.first, self.second = around
 
     def forward(self, x: Tensor, pattern: Everywhere | Causal, past: KeyValues | None = None,
-                real: Tensor | None = None) -> tuple[Tensor, KeyValues]:
-        change, seen = self.attention(self.first.enter(x), pattern, past, real)
+                real: Tensor | None = None, turn: Turn | None = None) -> tuple[Tensor, KeyValues]:
+        if self.recompute and self.training:
+            return checkpoint(self._through, x, pattern, past, real, turn, use_reentrant=False)
+        return self._through(x, pattern, past, real, turn)
+
+    def _through(self, x: Tensor, pattern: Everywhere | Causal, past: KeyValues | None, real: Tensor | None,
+                 turn: Turn | None) -> tuple[Tensor, KeyValues]:
+        change, seen = self.attention(self.first.enter(x), pattern, past, real, turn)
         x = self.first.leave(x, change)
         return self.second.leave(x, self.feedforward(self.second.enter(x))), seen

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from typing import ClassVar, Literal
 
+from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.registry import Table
 from foreword.basics.spec import Spec
+from foreword.parts import POSITIONS
 from foreword.parts.attention import Attention
 from foreword.parts.block import NORMS, Activation, Block, FeedForward, NormAfter, NormBefore, Place
+from foreword.parts.positions import Learned, PositionsSpec
 
 
 class Dropout(Spec):
@@ -23,16 +29,17 @@ class Dropout(Spec):
 class Initial(Spec):
     """How weights are drawn before training."""
 
-    deviation: float = 0.02
+    deviation: float = 0.02             # 0: one over the root of what goes in, so that outputs are as large as inputs
     positions: float | None = None      # another deviation for the table of positions
     truncated: bool = False             # nothing beyond two deviations
-    scaled_residuals: bool = False      # outputs of residual branches divided by the root of their number
+    residuals: Literal["same", "scaled", "zero"] = "same"   # outputs of residual branches: divided by the root of their
+    #                                                         number (GPT-2), or zero, so that every block begins as nothing
 
     def apply(self, module: nn.Module) -> None:
         """Draw every matrix of `module` anew; biases zero, gains one."""
         for part in module.modules():
             if isinstance(part, (nn.Linear, nn.Embedding)):
-                self.draw(part.weight, self.deviation)
+                self.draw(part.weight, self.deviation or part.weight.size(1) ** -0.5)
                 if isinstance(part, nn.Linear) and part.bias is not None:
                     nn.init.zeros_(part.bias)
             elif isinstance(part, nn.LayerNorm):
@@ -49,11 +56,16 @@ class Initial(Spec):
 class StackSpec(Spec):
     """Depth, width and manner of a stack of Transformer blocks."""
 
+    chosen: ClassVar[Mapping[str, Table]] = {"positions": POSITIONS}
     layers: int
     width: int
     heads: int
     context: int
     norm: Place = "before"
+    norm_kind: Literal["layer", "rms"] = "layer"            # "rms": root mean square alone, nothing learned
+    qk_norm: bool = False               # queries and keys are brought to one length before they meet
+    bias: bool = True                   # linear maps inside the blocks have biases
+    positions: SerializeAsAny[PositionsSpec] = Learned()
     inner: int | None = None            # width inside the feed-forward network; four times `width` if not said
     activation: Activation = "gelu_tanh"
     norm_epsilon: float = 1e-5
@@ -67,22 +79,31 @@ class StackSpec(Spec):
             fitting = [n for n in range(1, self.width + 1) if self.width % n == 0 and self.width // n >= 8]
             found.append(("heads", f"width {self.width} does not divide into {self.heads} heads. "
                                    f"Heads that do: {fitting}"))
+        elif not found:
+            found += self.positions.misfits(self.width // self.heads)
         return found
+
+    def norm_of(self, width: int) -> nn.Module:
+        if self.norm_kind == "rms":
+            return nn.RMSNorm(width, self.norm_epsilon, elementwise_affine=False)
+        return nn.LayerNorm(width, self.norm_epsilon)
 
     def blocks(self) -> nn.ModuleList:
         """The stack, drawn as `initial` says."""
-        inner = self.inner or 4 * self.width
-
-        def norm() -> NormBefore | NormAfter:
-            return NORMS[self.norm](self.width, self.norm_epsilon, self.dropout.residual)
-
-        made = [Block(Attention(self.width, self.heads, self.dropout.attention),
-                      FeedForward(self.width, inner, self.activation), (norm(), norm()))
-                for _ in range(self.layers)]
+        made = [self._block() for _ in range(self.layers)]
         blocks = nn.ModuleList(made)
         self.initial.apply(blocks)
-        if self.initial.scaled_residuals:
-            for block in made:        # two residual additions per layer (GPT-2 paper, section 2.3)
-                for out in (block.attention.out, block.feedforward.out):
-                    self.initial.draw(out.weight, self.initial.deviation / math.sqrt(2 * self.layers))
+        for out in (out for block in made for out in (block.attention.out, block.feedforward.out)):
+            if self.initial.residuals == "scaled":        # two residual additions per layer (GPT-2 paper, section 2.3)
+                self.initial.draw(out.weight, self.initial.deviation / math.sqrt(2 * self.layers))
+            elif self.initial.residuals == "zero":
+                nn.init.zeros_(out.weight)
         return blocks
+
+    def _block(self) -> Block:
+        def around() -> NormBefore | NormAfter:
+            return NORMS[self.norm](self.norm_of(self.width), self.dropout.residual)
+
+        even = self.norm_of(self.width // self.heads) if self.qk_norm else None
+        return Block(Attention(self.width, self.heads, self.dropout.attention, self.bias, even),
+                     FeedForward(self.width, self.inner or 4 * self.width, self.activation, self.bias), (around(), around()))

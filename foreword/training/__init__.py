@@ -10,10 +10,12 @@ OPTIMIZERS = Table("optimizer", {
     "adamw": "foreword.training.optimizers:AdamW",
     "adam": "foreword.training.optimizers:Adam",
     "sgd": "foreword.training.optimizers:SGD",
+    "muon": "foreword.training.optimizers:MuonAndAdam",
 })
 SCHEDULES = Table("schedule", {
     "constant": "foreword.training.schedules:Constant",
     "linear": "foreword.training.schedules:Linear",
     "cosine": "foreword.training.schedules:Cosine",
+    "warm_down": "foreword.training.schedules:WarmDown",
     "inverse_root": "foreword.training.schedules:InverseRoot",
 })

@@ -113,7 +113,8 @@ class GradientTraining(TrainingSpec):
 class GradientLearner:
     def __init__(self, spec: GradientTraining, model: Model, objective: Objective, tokenizer: Tokenizer):
         self.spec, self.model, self.objective, self.tokenizer = spec, model, objective, tokenizer
-        self.optimizer = spec.optimizer.build(model)
+        self.optimizers = spec.optimizer.build(model)
+        self.groups = [(group, group["lr"]) for each in self.optimizers for group in each.param_groups]
         self.states: list[State] = []
         self.first_loss: float | None = None
 
@@ -140,12 +141,14 @@ class GradientLearner:
             for name, charge in loss.charges.items():
                 sums[name] += float(charge.total.detach())
         norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.clip or math.inf))
-        rate = self.spec.optimizer.learning_rate * self.spec.schedule.factor(step, spent)
+        factor = self.spec.schedule.factor(step, spent)
+        rate = self.spec.optimizer.learning_rate * factor
         self._check(total, norm, step, rate)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        for group, peak in self.groups:
+            group["lr"] = peak * factor
+        for optimizer in self.optimizers:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
         each = {f"nll.{name}": sums[name] / max(guesses[name], 1) for name in sums}
         return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate})
 
@@ -183,9 +186,10 @@ class GradientLearner:
     def save(self) -> dict[str, Tensor]:
         saved = {f"model/{name}": tensor for name, tensor in self.model.weights().items()}
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
-        for parameter, memory in self.optimizer.state.items():
-            for key, value in memory.items():
-                saved[f"optimizer/{names[id(parameter)]}/{key}"] = torch.as_tensor(value)
+        for optimizer in self.optimizers:
+            for parameter, memory in optimizer.state.items():
+                for key, value in memory.items():
+                    saved[f"optimizer/{names[id(parameter)]}/{key}"] = torch.as_tensor(value)
         leaves, _ = tree_flatten(self.states)
         saved |= {f"state/{i}": leaf for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)}
         if self.first_loss is not None:
@@ -196,11 +200,12 @@ class GradientLearner:
         with torch.no_grad():
             for name, tensor in self.model.weights().items():
                 tensor.copy_(saved[f"model/{name}"])
-        for name, parameter in self.model.named_parameters():
-            start = f"optimizer/{name}/"
+        names = {id(parameter): name for name, parameter in self.model.named_parameters()}
+        for optimizer, parameter in ((each, p) for each in self.optimizers for g in each.param_groups for p in g["params"]):
+            start = f"optimizer/{names[id(parameter)]}/"
             found = {key.removeprefix(start): value.clone() for key, value in saved.items() if key.startswith(start)}
             if found:
-                self.optimizer.state[parameter] = found
+                optimizer.state[parameter] = found
         if "first_loss" in saved:
             self.first_loss = float(saved["first_loss"])
         leaves = [saved[f"state/{i}"] for i in range(sum(name.startswith("state/") for name in saved))]

@@ -1,20 +1,23 @@
-"""Names of optimizers and torch's own classes behind them. Weight decay touches matrices only."""
+"""Names of optimizers and the classes behind them, torch's own where there is one. Weight decay touches matrices only."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from foreword.basics.spec import Spec
+from foreword.parts.attention import Stacked
 
 
 class OptimizerSpec(Spec):
     learning_rate: float
 
-    def build(self, model: nn.Module) -> Optimizer:
+    def build(self, model: nn.Module) -> list[Optimizer]:
+        """One or more optimizers, which share the model's parameters out among them."""
         raise TypeError(f"{type(self).__name__} has no build.")
 
     def faults(self) -> list[tuple[str, str]]:
@@ -23,10 +26,10 @@ class OptimizerSpec(Spec):
         return []
 
 
-def groups(model: nn.Module, weight_decay: float) -> list[dict]:
+def groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict]:
     """Matrices decay; biases, gains and other vectors do not."""
-    matrices = [p for p in model.parameters() if p.dim() >= 2]
-    vectors = [p for p in model.parameters() if p.dim() < 2]
+    every = list(parameters)
+    matrices, vectors = [p for p in every if p.dim() >= 2], [p for p in every if p.dim() < 2]
     found = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     return [group for group in found if group["params"]]
 
@@ -39,8 +42,11 @@ class AdamW(OptimizerSpec):
     epsilon: float = 1e-8
     weight_decay: float = 0.01
 
-    def build(self, model: nn.Module) -> Optimizer:
-        return torch.optim.AdamW(groups(model, self.weight_decay), self.learning_rate, self.betas, self.epsilon,
+    def build(self, model: nn.Module) -> list[Optimizer]:
+        return [self.over(model.parameters())]
+
+    def over(self, parameters: Iterable[Tensor]) -> Optimizer:
+        return torch.optim.AdamW(groups(parameters, self.weight_decay), self.learning_rate, self.betas, self.epsilon,
                                  fused=True)
 
 
@@ -49,8 +55,8 @@ class Adam(OptimizerSpec):
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
 
-    def build(self, model: nn.Module) -> Optimizer:
-        return torch.optim.Adam(groups(model, 0.0), self.learning_rate, self.betas, self.epsilon, fused=True)
+    def build(self, model: nn.Module) -> list[Optimizer]:
+        return [torch.optim.Adam(groups(model.parameters(), 0.0), self.learning_rate, self.betas, self.epsilon, fused=True)]
 
 
 class SGD(OptimizerSpec):
@@ -58,5 +64,70 @@ class SGD(OptimizerSpec):
     momentum: float = 0.0
     weight_decay: float = 0.0
 
-    def build(self, model: nn.Module) -> Optimizer:
-        return torch.optim.SGD(groups(model, self.weight_decay), self.learning_rate, self.momentum)
+    def build(self, model: nn.Module) -> list[Optimizer]:
+        return [torch.optim.SGD(groups(model.parameters(), self.weight_decay), self.learning_rate, self.momentum)]
+
+
+class MuonAndAdam(OptimizerSpec):
+    """Muon for the matrices inside the network, Adam for tables, heads and vectors (Jordan et al. 2024)."""
+
+    kind: Literal["muon"] = "muon"
+    learning_rate: float = 0.02        # of Muon; Adam has its own, and both follow the schedule
+    momentum: float = 0.95
+    weight_decay: float = 0.0
+    adam: AdamW = AdamW(learning_rate=3e-3, betas=(0.9, 0.95), epsilon=1e-10, weight_decay=0.0)
+
+    def build(self, model: nn.Module) -> list[Optimizer]:
+        inside = model.get_submodule("network")
+        matrices = [(part.weight, part.pieces if isinstance(part, Stacked) else 1)
+                    for part in inside.modules() if isinstance(part, nn.Linear)]
+        taken = {id(weight) for weight, _ in matrices}
+        rest = self.adam.over(p for p in model.parameters() if id(p) not in taken)
+        if not matrices:
+            return [rest]
+        return [Muon(matrices, self.learning_rate, self.momentum, self.weight_decay), rest]
+
+
+class Muon(Optimizer):
+    """Momentum whose step is the nearest orthogonal matrix: all directions of a matrix learn at one pace.
+
+    Matrices of one shape are orthogonalised together, in float32: on a CPU, bfloat16 (torch.optim.Muon) is slower. A matrix
+    that stacks several maps is taken apart into them.
+    """
+
+    def __init__(self, matrices: Iterable[tuple[Tensor, int]], lr: float, momentum: float = 0.95, weight_decay: float = 0.0):
+        alike: dict[tuple, list[Tensor]] = {}
+        for weight, pieces in matrices:
+            alike.setdefault((weight.size(0) // pieces, weight.size(1)), []).append(weight)
+        super().__init__([{"params": weights, "shape": shape} for shape, weights in alike.items()],
+                         {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:        # type: ignore[override]
+        for group in self.param_groups:
+            weights = [weight for weight in group["params"] if weight.grad is not None]
+            if not weights:
+                continue
+            rows, columns = group["shape"]
+            slopes = [weight.grad for weight in weights]
+            for weight in weights:
+                if not self.state[weight]:
+                    self.state[weight]["momentum"] = torch.zeros_like(weight)
+            averages = [self.state[weight]["momentum"] for weight in weights]
+            torch._foreach_lerp_(averages, slopes, 1.0 - group["momentum"])
+            ahead = torch.cat(torch._foreach_lerp(slopes, averages, group["momentum"])).view(-1, rows, columns)
+            change = orthogonal(ahead).view(-1, columns).split([weight.size(0) for weight in weights])
+            pace = group["lr"] * max(1.0, rows / columns) ** 0.5
+            if group["weight_decay"]:
+                torch._foreach_mul_(weights, 1.0 - group["lr"] * group["weight_decay"])
+            torch._foreach_add_(weights, change, alpha=-pace)
+
+
+def orthogonal(x: Tensor, steps: int = 5) -> Tensor:
+    """x [matrices, rows, columns] -> about the nearest matrices whose singular values are 1 (between 0.7 and 1.2)."""
+    wide = x if x.size(1) <= x.size(2) else x.mT
+    wide = wide / (wide.norm(dim=(1, 2), keepdim=True) + 1e-7)
+    for _ in range(steps):                                             # Newton-Schulz, a polynomial of odd degree
+        square = wide @ wide.mT
+        wide = torch.baddbmm(wide, torch.baddbmm(square, square, square, beta=-4.7750, alpha=2.0315), wide, beta=3.4445)
+    return wide if x.size(1) <= x.size(2) else wide.mT

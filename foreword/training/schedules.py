@@ -57,6 +57,19 @@ class Cosine(Schedule):
         return 0.5 * (1.0 + math.cos(math.pi * done))
 
 
+class WarmDown(Schedule):
+    """Level, then down in a straight line over the last `share` of the budget (Hägele et al. 2024)."""
+
+    kind: Literal["warm_down"] = "warm_down"
+    share: float = 0.7
+
+    def faults(self) -> list[tuple[str, str]]:
+        return [] if 0 < self.share <= 1 else [("share", f"share must lie between 0 and 1 (it says {self.share}).")]
+
+    def way_down(self, step: int, done: float) -> float:
+        return min(1.0, (1.0 - done) / self.share)
+
+
 class InverseRoot(Schedule):
     """Falls with the root of the step (Vaswani et al. 2017, eq. 3); the warm-up must be counted in steps."""
 

@@ -24,7 +24,7 @@ def test_without_a_gradient_matrices_shrink_and_vectors_stay():
     with torch.no_grad():
         model.bias.fill_(1.0)
         model.weight.fill_(1.0)
-    optimizer = AdamW(learning_rate=0.1, weight_decay=0.5).build(model)
+    optimizer = AdamW(learning_rate=0.1, weight_decay=0.5).build(model)[0]
     for parameter in model.parameters():
         parameter.grad = torch.zeros_like(parameter)
     optimizer.step()
