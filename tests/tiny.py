@@ -20,6 +20,7 @@ from foreword.batches.stream import Stream
 from foreword.networks.base import Model
 from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.hardware import Hardware
 
 RECIPES = list(catalogue.built_in())
 WITH_SIZES = [(entry.name, size) for entry in catalogue.entries() for size in ("", *entry.sizes)]
@@ -119,14 +120,15 @@ def reader(name: str, store: TokenStore, held_out: TokenStore | None = None) -> 
     return language_model(model, store.tokenizer.vocabulary())
 
 
-def learner_for(recipe: Recipe, store: TokenStore, dtype: torch.dtype = torch.float32) -> tuple[Any, Stream]:
+def learner_for(recipe: Recipe, store: TokenStore, dtype: torch.dtype = torch.float32,
+                hardware: Hardware | None = None) -> tuple[Any, Stream]:
     """A learner as a run makes it, and its batches."""
     spec = recipe.training
     torch.manual_seed(0)
     model = model_for(recipe, store.tokenizer.vocabulary())
     if isinstance(model, Model):
         model.to(dtype)
-    learner = spec.learner(model, recipe.objective, store.tokenizer)
+    learner = spec.learner(model, recipe.objective, store.tokenizer, hardware)
     cutter = recipe.batches.over(store, spec.batch_size, spec.seed)
     return learner, Stream(cutter, learner.collate, spec.batch_size)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
 
 from foreword.basics.messages import Fault
@@ -30,3 +31,20 @@ class Stream(Generic[T]):
     def epochs(self, step: int) -> float:
         """How often the text has been read after this many steps."""
         return step / self.cutter.epoch
+
+
+class Ahead(Generic[T]):
+    """The same batches, the next one made while this one is used. A batch depends on its step alone, so nothing changes."""
+
+    def __init__(self, stream: Stream[T]):
+        self.stream, self.epochs = stream, stream.epochs
+        self.maker = ThreadPoolExecutor(1, "batches")
+        self.next: tuple[int, Future[T]] | None = None
+
+    def batch(self, step: int) -> T:
+        made = self.next[1].result() if self.next and self.next[0] == step else self.stream.batch(step)
+        self.next = step + 1, self.maker.submit(self.stream.batch, step + 1)
+        return made
+
+    def close(self) -> None:
+        self.maker.shutdown(cancel_futures=True)

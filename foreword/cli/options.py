@@ -14,3 +14,4 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for pr
 Documents = Annotated[str, typer.Option(help="How files become documents: auto, file, paragraph or line.")]
 Column = Annotated[str, typer.Option(help="The column or key that holds the text, in jsonl, csv and parquet.")]
 Out = Annotated[Path, typer.Option("--out", help="Where the result goes.")]
+Device = Annotated[str, typer.Option(help="auto (the fastest there is), cpu, cuda or mps.")]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foreword.cli.options import Column, Documents, Set, Size
+from foreword.cli.options import Column, Device, Documents, Set, Size
 
 
 def train(
@@ -20,6 +20,11 @@ def train(
     settings: Set = None,
     documents: Documents = "auto",
     column: Column = "text",
+    device: Device = "auto",
+    precision: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16: in what the network multiplies.")] = "auto",
+    compile: Annotated[str, typer.Option(help="auto (when the budget repays it), on or off: torch.compile.")] = "auto",
+    auto_batch: Annotated[bool, typer.Option(
+        "--auto-batch", help="A batch too large for the memory is taken in parts; it learns the same.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files beside metrics.jsonl.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, train nothing.")] = False,
 ) -> None:
@@ -27,6 +32,7 @@ def train(
     from foreword.basics.budget import Budget
     from foreword.cli.preparing import recipe_for, store_for
     from foreword.runs.train import train as train_run
+    from foreword.training.hardware import Hardware
 
     given = list(settings or [])
     if budget is not None:
@@ -38,6 +44,7 @@ def train(
     if dry_run:
         print(f"{chosen.name}: the recipe is right.")
         return
+    hardware = Hardware.choose(device, precision, compile, auto_batch)
     store = store_for(chosen, data, documents, column)
     name = f"{chosen.name}-{chosen.size}" if chosen.size else chosen.name
-    print(train_run(chosen, store, out or Path("runs") / name, tensorboard).path)
+    print(train_run(chosen, store, out or Path("runs") / name, tensorboard, hardware).path)

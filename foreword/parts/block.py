@@ -91,3 +91,8 @@ class Block(nn.Module):
         change, seen = self.attention(self.first.enter(x), pattern, past, real, turn)
         x = self.first.leave(x, change)
         return self.second.leave(x, self.feedforward(self.second.enter(x))), seen
+
+
+def layers(module: nn.Module) -> list[Block]:
+    """Every block inside, in order."""
+    return [part for part in module.modules() if isinstance(part, Block)]

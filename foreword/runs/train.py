@@ -22,23 +22,24 @@ from foreword.basics.messages import Fault, Interrupted, RunFailed, duration, th
 from foreword.basics.progress import say, ticking
 from foreword.basics.seeds import number_of
 from foreword.basics.version import VERSION
-from foreword.batches.stream import Stream
+from foreword.batches.stream import Ahead, Stream
 from foreword.networks.base import Model
 from foreword.runs.card import card
 from foreword.runs.folder import RunFolder
 from foreword.tokens.store import TokenStore
+from foreword.training.hardware import Hardware
 from foreword.training.learner import Learner, Report
 from foreword.training.trainer import Duty, Progress, Trainer
 
 EVALUATING = 0.1       # the largest share of a wall-clock budget that evaluations on the way may take
 
 
-def train(recipe: Recipe, data: Path, out: Path, tensorboard: bool = False) -> RunFolder:
+def train(recipe: Recipe, data: Path, out: Path, tensorboard: bool = False, hardware: Hardware | None = None) -> RunFolder:
     """Train until the recipe's budget is spent. A run that stopped before goes on from its last checkpoint."""
     store, valid = TokenStore.open(data, "train"), TokenStore.open(data, "valid")
     check_tokenizer(recipe, store.tokenizer, str(data))
     run = RunFolder(out)
-    session = Session(recipe, store, valid, run)        # everything that can be wrong is found before the folder is made
+    session = Session(recipe, store, valid, run, hardware)        # what can be wrong is found before the folder is made
     run.claim(recipe, store.data)
     session.resume()
     if run.passport().get("finished") and session.trainer.spent() >= 1.0:
@@ -51,14 +52,17 @@ def train(recipe: Recipe, data: Path, out: Path, tensorboard: bool = False) -> R
 class Session:
     """One sitting at a run: from its last checkpoint to the end of the budget, or to an interruption."""
 
-    def __init__(self, recipe: Recipe, store: TokenStore, valid: TokenStore, run: RunFolder):
-        self.recipe, self.store, self.run = recipe, store, run
+    def __init__(self, recipe: Recipe, store: TokenStore, valid: TokenStore, run: RunFolder, hardware: Hardware | None = None):
+        self.recipe, self.store, self.run, self.hardware = recipe, store, run, hardware or Hardware()
         self.tokenizer = store.tokenizer
         spec = recipe.training
         torch.manual_seed(number_of("weights", spec.seed))
         self.model = model_for(recipe, self.tokenizer.vocabulary())
-        self.learner: Learner = spec.learner(self.model, recipe.objective, self.tokenizer)      # type: ignore[attr-defined]
-        stream = Stream(recipe.batches.over(store, spec.batch_size, spec.seed), self.learner.collate, spec.batch_size)
+        self.learner: Learner = spec.learner(self.model, recipe.objective, self.tokenizer, self.hardware)   # type: ignore[attr-defined]
+        cutter = recipe.batches.over(store, spec.batch_size, spec.seed)
+        stream: Stream | Ahead = Stream(cutter, self.learner.collate, spec.batch_size)
+        if self.hardware.prefetch:
+            stream = Ahead(stream)
         self.trainer = Trainer(self.learner, stream, Budget.parse(spec.budget))
         self.trainer.held_out = lambda: self.held_out(valid)
         self.board: Any = None
@@ -172,11 +176,12 @@ class Session:
         vocabulary = self.tokenizer.name
         size = f"{thousands(self.model.parameter_count())} parameters" if isinstance(self.model, Model) else "counts"
         say(f"{self.recipe.name}{' ' + self.recipe.size if self.recipe.size else ''}: {size}, {vocabulary}, "
-            f"{thousands(self.store.tokens)} tokens of training text, budget {self.recipe.training.budget}")
+            f"{thousands(self.store.tokens)} tokens of training text, budget {self.recipe.training.budget}, on {self.hardware}")
         if (meant := kind(self.recipe.tokenizer)) != self.tokenizer.kind:
             say(f"the recipe means a {meant} tokenizer; the store's {self.tokenizer.name} is used.")
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint,
-                      store=str(self.store.folder.resolve()), versions=versions(), finished=False)
+                      store=str(self.store.folder.resolve()), versions=versions(), hardware=str(self.hardware),
+                      finished=False)
 
     def _draw(self, group: str, record: dict[str, Any]) -> None:
         if self.board is None:

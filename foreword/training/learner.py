@@ -15,14 +15,18 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from foreword.basics.budget import Budget
 from foreword.basics.messages import Fault, RunFailed
+from foreword.basics.progress import say
 from foreword.basics.registry import Table
 from foreword.basics.seeds import number_of
 from foreword.basics.spec import Spec
 from foreword.batches.row import Row
 from foreword.networks.base import Model, State
 from foreword.objectives.base import Batch, Objective
+from foreword.parts.block import layers
 from foreword.tokens.tokenizer import Tokenizer
-from foreword.training import OPTIMIZERS, SCHEDULES
+from foreword.training import OPTIMIZERS, SCHEDULES, room
+from foreword.training.compiling import Compiling
+from foreword.training.hardware import Hardware, free_memory
 from foreword.training.optimizers import OptimizerSpec
 from foreword.training.schedules import Schedule
 
@@ -105,14 +109,23 @@ class GradientTraining(TrainingSpec):
     batch_size: int = 32              # rows per step, of all processes together
     micro_batch: int | None = None    # rows per pass of the network; the rest is accumulated
     clip: float = 1.0                 # largest length of the gradient; 0: no limit
+    recompute: bool = False           # blocks keep only what enters them: a third more work, far less memory
 
-    def learner(self, model: Model, objective: Objective, tokenizer: Tokenizer) -> GradientLearner:
-        return GradientLearner(self, model, objective, tokenizer)
+    def learner(self, model: Model, objective: Objective, tokenizer: Tokenizer,
+                hardware: Hardware | None = None) -> GradientLearner:
+        return GradientLearner(self, model, objective, tokenizer, hardware)
 
 
 class GradientLearner:
-    def __init__(self, spec: GradientTraining, model: Model, objective: Objective, tokenizer: Tokenizer):
-        self.spec, self.model, self.objective, self.tokenizer = spec, model, objective, tokenizer
+    def __init__(self, spec: GradientTraining, model: Model, objective: Objective, tokenizer: Tokenizer,
+                 hardware: Hardware | None = None):
+        self.hardware = hardware or Hardware()
+        self.spec, self.model, self.objective, self.tokenizer = spec, model.to(self.hardware.device), objective, tokenizer
+        for block in layers(model):
+            block.recompute = spec.recompute
+        self.compiling = Compiling(model, self.hardware.compile)
+        self.share: int | None = None          # rows in one pass of the network, once it is known what fits
+        self.scaler = torch.amp.GradScaler(self.hardware.device.split(":")[0], enabled=self.hardware.precision == "float16")
         self.optimizers = spec.optimizer.build(model)
         self.groups = [(group, group["lr"]) for each in self.optimizers for group in each.param_groups]
         self.states: list[State] = []
@@ -122,35 +135,65 @@ class GradientLearner:
         return self.objective.collate(rows, self.tokenizer)
 
     def step(self, batch: Batch, step: int, spent: float) -> Report:
+        if self.share is None:
+            self.share = self._what_fits(batch)
+        self.compiling.before(spent)
         torch.manual_seed(number_of("step", self.spec.seed, step))      # all chance in step n comes from (seed, n)
         self.model.train()
         guesses = batch.guesses
-        share = self.spec.micro_batch or batch.size
+        sums = self._gradients(batch.to(self.hardware.device), guesses, self.share)
+        total = sums.pop("")
+        for optimizer in self.optimizers:
+            self.scaler.unscale_(optimizer)
+        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.clip or math.inf))
+        factor = self.spec.schedule.factor(step, spent)
+        rate = self.spec.optimizer.learning_rate * factor
+        # in float16 a gradient may overflow: its step is left out and the scale halved
+        self._check(total, 0.0 if self.scaler.is_enabled() else norm, step, rate)
+        for group, peak in self.groups:
+            group["lr"] = peak * factor
+        for optimizer in self.optimizers:
+            self.scaler.step(optimizer)
+            optimizer.zero_grad(set_to_none=True)
+        self.scaler.update()
+        self.compiling.after()
+        each = {f"nll.{name}": sums[name] / max(guesses[name], 1) for name in sums}
+        return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate})
+
+    def _gradients(self, batch: Batch, guesses: dict[str, int], share: int) -> dict[str, float]:
+        """Pass the batch through, `share` rows at a time. What each head's guesses cost; under "", the whole loss."""
         starts = range(0, batch.size, share)
         states = self.states if batch.continues and len(self.states) == len(starts) else [None] * len(starts)
-        self.states, sums, total = [], dict.fromkeys(guesses, 0.0), 0.0
+        self.states, sums = [], []
         for start, state in zip(starts, states):
             part = batch.rows(start, start + share)
-            loss = self.objective.loss(self.model, part, state)
+            with self.hardware.autocast():
+                loss = self.objective.loss(self.model, part, state)
             self.states.append(None if batch.continues is None else loss.state)
             # charges are sums; dividing by the guesses of the whole step makes parts of any size add up exactly
             owed = [charge.weight * charge.total / max(guesses[name], 1) for name, charge in loss.charges.items()]
             value = torch.stack(owed + [cost * part.size / batch.size for cost in loss.costs.values()]).sum()
-            value.backward()
-            total += float(value.detach())
-            for name, charge in loss.charges.items():
-                sums[name] += float(charge.total.detach())
-        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.clip or math.inf))
-        factor = self.spec.schedule.factor(step, spent)
-        rate = self.spec.optimizer.learning_rate * factor
-        self._check(total, norm, step, rate)
-        for group, peak in self.groups:
-            group["lr"] = peak * factor
-        for optimizer in self.optimizers:
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
-        each = {f"nll.{name}": sums[name] / max(guesses[name], 1) for name in sums}
-        return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate})
+            self.scaler.scale(value).backward()
+            sums.append(torch.stack([value.detach(), *(charge.total.detach() for charge in loss.charges.values())]))
+        return dict(zip(["", *loss.charges], torch.stack(sums).double().sum(0).tolist()))
+
+    def _what_fits(self, batch: Batch) -> int:
+        """Rows in one pass: all of them if the memory is large enough."""
+        wanted = min(self.spec.micro_batch or batch.size, batch.size)
+        fit = room.largest(self, batch, free_memory(self.hardware.device))
+        if wanted <= fit:
+            return wanted
+        least = "training.recompute=true or a smaller network.context would need less."
+        if fit < 1:
+            raise Fault(f"not even one row of {batch.inputs.ids.size(1):,} tokens fits the memory of this machine.",
+                        f"A smaller network is needed; {least}")
+        if not self.hardware.auto_batch:
+            raise Fault(f"a batch of {wanted:,} rows does not fit the memory of this machine; {fit:,} rows do.",
+                        f"--auto-batch takes it in parts of {fit:,}, which learns the same; or "
+                        f"--set training.batch_size={fit}. {least.capitalize()}")
+        parts = math.ceil(wanted / fit)
+        say(f"a batch of {wanted:,} rows does not fit the memory: it is taken in {parts} parts of {math.ceil(wanted / parts):,}.")
+        return math.ceil(wanted / parts)
 
     def _check(self, loss: float, norm: float, step: int, rate: float) -> None:
         if self.first_loss is None:
@@ -170,13 +213,15 @@ class GradientLearner:
         self.states = []
 
     @torch.no_grad()
+    @torch.compiler.set_stance("force_eager")        # a few batches now and then do not repay compiling
     def measure(self, batches: Iterable[Batch]) -> dict[str, float]:
         self.model.eval()
         totals: dict[str, float] = {}
         counts: dict[str, int] = {}
         state = None
         for batch in batches:
-            loss = self.objective.loss(self.model, batch, state if batch.continues else None)
+            with self.hardware.autocast():
+                loss = self.objective.loss(self.model, batch.to(self.hardware.device), state if batch.continues else None)
             state = loss.state
             for name, count in batch.guesses.items():
                 totals[name] = totals.get(name, 0.0) + float(loss.charges[name].total)
@@ -194,7 +239,9 @@ class GradientLearner:
         saved |= {f"state/{i}": leaf for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)}
         if self.first_loss is not None:
             saved["first_loss"] = torch.tensor(self.first_loss, dtype=torch.float64)
-        return {name: tensor.detach().contiguous().clone() for name, tensor in saved.items()}
+        if self.scaler.is_enabled():
+            saved["scale"] = torch.tensor(self.scaler.get_scale())
+        return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in saved.items()}
 
     def restore(self, saved: dict[str, Tensor]) -> None:
         with torch.no_grad():
@@ -203,20 +250,24 @@ class GradientLearner:
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
         for optimizer, parameter in ((each, p) for each in self.optimizers for g in each.param_groups for p in g["params"]):
             start = f"optimizer/{names[id(parameter)]}/"
-            found = {key.removeprefix(start): value.clone() for key, value in saved.items() if key.startswith(start)}
-            if found:
-                optimizer.state[parameter] = found
+            found = {key.removeprefix(start): value for key, value in saved.items() if key.startswith(start)}
+            if found:        # a step count stays where it was saved, on the CPU; everything else stands by its parameter
+                optimizer.state[parameter] = {key: value.clone() if value.dim() == 0 else value.to(parameter.device, copy=True)
+                                              for key, value in found.items()}
         if "first_loss" in saved:
             self.first_loss = float(saved["first_loss"])
-        leaves = [saved[f"state/{i}"] for i in range(sum(name.startswith("state/") for name in saved))]
+        if "scale" in saved and self.scaler.is_enabled():
+            self.scaler.load_state_dict({**self.scaler.state_dict(), "scale": float(saved["scale"])})
+        leaves = [saved[f"state/{i}"].to(self.hardware.device) for i in range(sum(name.startswith("state/") for name in saved))]
         if leaves:
             self.states = self._as_states(leaves)
 
     def _as_states(self, leaves: list[Tensor]) -> list[State]:
         """Leaves back in the shape the network gives its state: found by running it once on one token."""
         from foreword.networks.base import Inputs
+        one = Inputs(torch.zeros(1, 1, dtype=torch.long, device=self.hardware.device))
         with torch.no_grad():
-            shape = tree_flatten(self.model.network(Inputs(torch.zeros(1, 1, dtype=torch.long))).state)[1]
+            shape = tree_flatten(self.model.network(one).state)[1]
         each = shape.num_leaves
         return [tree_unflatten(leaves[i: i + each], shape) for i in range(0, len(leaves), each)]
 
@@ -227,7 +278,8 @@ class CountTraining(TrainingSpec):
     log: int = 100
     valid_batches: int = 4       # runs of held-out text on which weights are fitted
 
-    def learner(self, model: CountModel, objective: Objective, tokenizer: Tokenizer) -> CountLearner:
+    def learner(self, model: CountModel, objective: Objective, tokenizer: Tokenizer,
+                hardware: Hardware | None = None) -> CountLearner:
         return CountLearner(model)
 
 

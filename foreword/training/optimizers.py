@@ -116,7 +116,7 @@ class Muon(Optimizer):
             averages = [self.state[weight]["momentum"] for weight in weights]
             torch._foreach_lerp_(averages, slopes, 1.0 - group["momentum"])
             ahead = torch.cat(torch._foreach_lerp(slopes, averages, group["momentum"])).view(-1, rows, columns)
-            change = orthogonal(ahead).view(-1, columns).split([weight.size(0) for weight in weights])
+            change = orthogonal(ahead).reshape(-1, columns).split([weight.size(0) for weight in weights])
             pace = group["lr"] * max(1.0, rows / columns) ** 0.5
             if group["weight_decay"]:
                 torch._foreach_mul_(weights, 1.0 - group["lr"] * group["weight_decay"])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foreword.basics.budget import Budget
-from foreword.batches.stream import Stream
+from foreword.batches.stream import Ahead, Stream
 from foreword.training.learner import Learner, Report
 
 
@@ -41,7 +41,7 @@ class Duty:
 
 
 class Trainer:
-    def __init__(self, learner: Learner, stream: Stream, budget: Budget, progress: Progress | None = None,
+    def __init__(self, learner: Learner, stream: Stream | Ahead, budget: Budget, progress: Progress | None = None,
                  clock: Callable[[], float] = time.monotonic):
         self.learner, self.stream, self.budget, self.clock = learner, stream, budget, clock
         self.progress = progress or Progress()

@@ -42,6 +42,7 @@ def test_state_is_carried_along_lanes_and_dropped_at_their_start(name, micro, st
         given.append(state)
         return real(network, inputs, state)
     with pytest.MonkeyPatch.context() as patch:
+        learner.share = micro or recipe.training.batch_size        # what fits is known: nothing is tried first
         patch.setattr(type(learner.model.network), "forward", spy)
         steps = stream.cutter.steps
         take_steps(learner, stream, [0, 1, 2])

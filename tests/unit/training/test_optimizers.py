@@ -2,7 +2,8 @@ import pytest
 import torch
 
 from foreword.training import OPTIMIZERS
-from foreword.training.optimizers import AdamW, groups
+from foreword.training.hardware import precisions
+from foreword.training.optimizers import AdamW, Muon, groups, orthogonal
 from tests.tiny import GRADIENT, drawn, learner_for, take_steps, tiny
 
 
@@ -10,7 +11,7 @@ from tests.tiny import GRADIENT, drawn, learner_for, take_steps, tiny
 def test_decay_touches_matrices_only(name, store_of):
     recipe = tiny(name)
     model = drawn(recipe, store_of(recipe).tokenizer)
-    found = groups(model, 0.1)
+    found = groups(model.parameters(), 0.1)
     decayed = {id(p) for group in found if group["weight_decay"] > 0 for p in group["params"]}
     kept = {id(p) for group in found if group["weight_decay"] == 0 for p in group["params"]}
     for key, parameter in model.named_parameters():
@@ -35,7 +36,7 @@ def test_without_a_gradient_matrices_shrink_and_vectors_stay():
 @pytest.mark.parametrize("kind", OPTIMIZERS.names())
 def test_what_an_optimizer_remembers_is_saved(kind, store):
     """Two steps, saved and restored in a fresh learner, then two more: the same as four."""
-    more = "momentum = 0.9" if kind == "sgd" else "epsilon = 1e-7"
+    more = "momentum = 0.9" if kind in ("sgd", "muon") else "epsilon = 1e-7"
     recipe = tiny("gpt2", f'training.optimizer={{ kind = "{kind}", learning_rate = 0.01, {more} }}')
     unbroken, stream = learner_for(recipe, store())
     take_steps(unbroken, stream, range(4))
@@ -55,3 +56,68 @@ def test_what_an_optimizer_remembers_is_saved(kind, store):
 def test_a_rate_of_nothing_is_a_fault(kind):
     assert OPTIMIZERS.find(kind)(learning_rate=0.0).faults()[0][0] == "learning_rate"
     assert not OPTIMIZERS.find(kind)(learning_rate=0.1).faults()
+
+
+def plain_muon(weight, slopes, rate, momentum, decay):
+    """One matrix, as the authors describe it, in a loop."""
+    average = torch.zeros_like(weight)
+    for slope in slopes:
+        average = momentum * average + (1 - momentum) * slope
+        x = (1 - momentum) * slope + momentum * average
+        tall = x.size(0) > x.size(1)
+        x = x.T if tall else x
+        x = x / (x.norm() + 1e-7)
+        for _ in range(5):
+            a = x @ x.T
+            x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
+        x = x.T if tall else x
+        weight = weight * (1 - rate * decay) - rate * max(1, x.size(0) / x.size(1)) ** 0.5 * x
+    return weight
+
+
+def test_muon_takes_the_steps_of_its_definition_for_every_matrix_and_every_piece():
+    torch.manual_seed(0)
+    weights = [torch.randn(6, 4, dtype=torch.float64), torch.randn(12, 4, dtype=torch.float64), torch.randn(4, 6, dtype=torch.float64)]
+    slopes = [[torch.randn_like(weight) for _ in range(3)] for weight in weights]
+    parameters = [torch.nn.Parameter(weight.clone()) for weight in weights]
+    muon = Muon(zip(parameters, (1, 3, 1)), lr=0.1, momentum=0.9, weight_decay=0.2)
+    for turn in range(3):
+        for parameter, each in zip(parameters, slopes):
+            parameter.grad = each[turn]
+        muon.step()
+    assert torch.allclose(parameters[0], plain_muon(weights[0], slopes[0], 0.1, 0.9, 0.2), atol=1e-12)
+    assert torch.allclose(parameters[2], plain_muon(weights[2], slopes[2], 0.1, 0.9, 0.2), atol=1e-12)
+    for i, piece in enumerate(parameters[1].split(4)):
+        alone = plain_muon(weights[1].split(4)[i], [slope.split(4)[i] for slope in slopes[1]], 0.1, 0.9, 0.2)
+        assert torch.allclose(piece, alone, atol=1e-12)
+
+
+def test_muon_agrees_with_torchs_own_within_bfloat16():
+    if "bfloat16" not in precisions("cpu"):
+        pytest.skip("torch.optim.Muon multiplies in bfloat16, which this machine cannot")
+    torch.manual_seed(0)
+    start, slope = torch.randn(32, 16), torch.randn(32, 16)
+    ours, theirs = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start.clone())
+    ours.grad, theirs.grad = slope.clone(), slope.clone()
+    Muon([(ours, 1)], lr=1.0, momentum=0.95).step()
+    torch.optim.Muon([theirs], lr=1.0, momentum=0.95, weight_decay=0.0).step()
+    assert torch.allclose(ours - start, theirs - start, atol=0.03)
+    assert float((ours - start).norm()) > 3
+
+
+@pytest.mark.parametrize("shape", [(1, 8, 8), (3, 16, 4), (2, 4, 16)])
+def test_an_orthogonal_step_moves_all_directions_alike(shape):
+    torch.manual_seed(1)
+    values = torch.linalg.svdvals(orthogonal(torch.randn(shape)))
+    assert float(values.min()) > 0.3
+    assert float(values.max()) < 1.3
+
+
+def test_muon_has_the_matrices_of_the_network_and_adam_the_rest(store_of):
+    recipe = tiny("modern-gpt", "head.tied=false")
+    model = drawn(recipe, store_of(recipe).tokenizer)
+    muon, adam = recipe.training.optimizer.build(model)
+    taken = [{id(p) for group in each.param_groups for p in group["params"]} for each in (muon, adam)]
+    for name, parameter in model.named_parameters():
+        inside = "blocks" in name and parameter.dim() == 2
+        assert (id(parameter) in taken[0]) == inside and (id(parameter) in taken[1]) != inside, name

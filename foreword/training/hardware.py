@@ -1,0 +1,121 @@
+"""What the machine offers: devices, number formats, memory. None of it belongs to a recipe; all of it is said."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+import torch
+
+from foreword.basics.messages import Fault, did_you_mean
+
+Compile = Literal["auto", "on", "off"]
+PRECISIONS: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+SHORT = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
+WORTH = 1.3        # a lower precision is chosen by itself only where it multiplies this much faster
+
+
+@dataclass(frozen=True)
+class Hardware:
+    """How a run uses the machine. The numbers it learns are the same but for rounding, whatever is chosen here."""
+
+    device: str = "cpu"
+    precision: str = "float32"
+    compile: Compile = "off"
+    prefetch: bool = True           # the next batch is made while the network learns from this one
+    auto_batch: bool = False        # a batch too large for the memory is taken in parts
+
+    @classmethod
+    def choose(cls, device: str = "auto", precision: str = "auto", compile: str = "auto", auto_batch: bool = False) -> Hardware:
+        """The best there is, or what was asked for; what is not there is said, with what is."""
+        there = devices()
+        device = there[0] if device == "auto" else device
+        if device.split(":")[0] not in there:
+            raise Fault(f"there is no device {device!r} on this machine.{did_you_mean(device, there)}",
+                        f"Available: {', '.join(there)}.")
+        precision = SHORT.get(precision, precision)
+        if precision not in (*PRECISIONS, "auto"):
+            raise Fault(f"there is no precision {precision!r}.{did_you_mean(precision, [*PRECISIONS, *SHORT, 'auto'])}",
+                        f"Precisions: auto, {', '.join(PRECISIONS)}.")
+        if compile not in ("auto", "on", "off"):
+            raise Fault(f"--compile {compile}: it can be auto, on or off.")
+        if precision == "auto":
+            precision = best_precision(device)
+        elif precision not in (able := precisions(device)):
+            raise Fault(f"{device} cannot multiply in {precision}.", f"Available here: {', '.join(able)}.")
+        return cls(device, precision, compile, True, auto_batch)      # type: ignore[arg-type]
+
+    def __str__(self) -> str:
+        return f"{self.device} ({torch.get_num_threads()} threads), {self.precision}" if self.device == "cpu" else (
+            f"{self.device}, {self.precision}")
+
+    def autocast(self) -> AbstractContextManager:
+        if self.precision == "float32":
+            return nullcontext()
+        return torch.autocast(self.device.split(":")[0], PRECISIONS[self.precision])
+
+
+def devices() -> list[str]:
+    """What can be computed on, the fastest first."""
+    found = ["cuda"] if torch.cuda.is_available() else []
+    return found + (["mps"] if torch.backends.mps.is_available() else []) + ["cpu"]
+
+
+def precisions(device: str) -> list[str]:
+    if device.startswith("cuda"):
+        return ["float32", "float16", *(["bfloat16"] if torch.cuda.is_bf16_supported() else [])]
+    if device == "mps":
+        return ["float32", "float16", "bfloat16"]
+    plain = speed("float32") or 0.0
+    return ["float32", *(name for name in ("bfloat16", "float16") if (speed(name) or 0.0) > plain / 2)]   # not emulated
+
+
+def best_precision(device: str) -> str:
+    if device.startswith("cuda"):
+        return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
+    if device == "mps" or not torch.cpu._is_amx_tile_supported():
+        return "float32"
+    gain = (speed("bfloat16") or 0.0) / (speed("float32") or 1.0)
+    return "bfloat16" if gain >= WORTH else "float32"
+
+
+PROBE = """
+import sys, time, torch
+a = torch.randn(1024, 1024).to(getattr(torch, sys.argv[1]))
+best = min((lambda began: (a @ a, time.perf_counter() - began)[1])(time.perf_counter()) for _ in range(4))
+print(2 * 1024**3 / best)
+"""
+
+
+@cache
+def speed(precision: str) -> float | None:
+    """Operations a second of a matrix product on the CPU; None where it cannot be done.
+
+    Asked of another process: a virtual machine may advertise instructions that kill whoever uses them.
+    """
+    done = subprocess.run([sys.executable, "-c", PROBE, precision], capture_output=True, text=True, timeout=120)
+    return float(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
+
+
+def free_memory(device: str) -> int:
+    """Bytes that a run may still take."""
+    if device.startswith("cuda"):
+        return torch.cuda.mem_get_info(torch.device(device))[0]
+    try:
+        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
+        free = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
+    except (OSError, StopIteration):
+        import os
+        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+    for limit, used in (("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+                        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes")):
+        try:
+            free = min(free, int(Path(limit).read_text()) - int(Path(used).read_text()))
+        except (OSError, ValueError):        # no limit ("max"), or no such file
+            continue
+    return free

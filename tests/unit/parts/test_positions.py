@@ -1,0 +1,76 @@
+import pytest
+import torch
+
+from foreword.parts.attention import Attention
+from foreword.parts.positions import Learned, Rotary
+from foreword.parts.stack import StackSpec
+from foreword.parts.visible import Causal
+
+SIZE = 8
+
+
+def turned(x, positions):
+    return Rotary().build(16, 16, SIZE, 0.0).turn(positions).of(x)
+
+
+def test_a_turn_is_the_rotation_of_each_pair():
+    x = torch.randn(1, 1, 5, SIZE)
+    found = turned(x, torch.arange(5))
+    for place in range(5):
+        for pair in range(SIZE // 2):
+            angle = torch.tensor(place * 10000.0 ** (-2 * pair / SIZE))
+            a, b = x[0, 0, place, pair], x[0, 0, place, pair + SIZE // 2]
+            assert found[0, 0, place, pair] == pytest.approx(float(a * angle.cos() + b * angle.sin()), abs=1e-5)
+            assert found[0, 0, place, pair + SIZE // 2] == pytest.approx(float(b * angle.cos() - a * angle.sin()), abs=1e-5)
+    assert torch.allclose(found.norm(dim=-1), x.norm(dim=-1), atol=1e-5), "a turn changes no length"
+
+
+def test_what_two_turned_vectors_have_in_common_depends_on_their_distance_alone():
+    q, k = torch.randn(1, 1, 1, SIZE), torch.randn(1, 1, 1, SIZE)
+
+    def product(here, there):
+        return float((turned(q, torch.tensor([here])) * turned(k, torch.tensor([there]))).sum())
+    assert product(3, 1) == pytest.approx(product(103, 101), abs=1e-4)
+    assert product(3, 1) != pytest.approx(product(3, 2), abs=1e-3)
+
+
+def test_every_row_may_have_its_own_positions():
+    x = torch.randn(2, 3, 4, SIZE)
+    positions = torch.tensor([[0, 0, 1, 2], [5, 6, 7, 8]])
+    found = turned(x, positions)
+    for row in range(2):
+        assert torch.allclose(found[row: row + 1], turned(x[row: row + 1], positions[row]), atol=1e-6)
+
+
+def test_a_table_adds_and_does_not_turn():
+    table = Learned().build(6, 4, 2, 0.0)
+    x = torch.randn(2, 3, 4)
+    assert torch.allclose(table.add(x, torch.tensor([3, 4, 5])), x + table.weight[3:6])
+    assert table.turn(torch.arange(3)) is None
+
+
+def test_even_queries_and_keys_meet_with_one_length():
+    attention = Attention(16, 2, bias=False, even=torch.nn.RMSNorm(8, 1e-6, elementwise_affine=False))
+    x = torch.randn(1, 5, 16)
+    _, seen = attention(x, Causal(), None, None, Rotary().build(16, 16, 8, 0.0).turn(torch.arange(5)))
+    assert torch.allclose(seen.keys.square().mean(-1), torch.ones(1, 2, 5), atol=1e-4)
+    loud, _ = attention(1000 * x, Causal())
+    calm, _ = attention(x, Causal())
+    assert torch.allclose(loud, 1000 * calm, rtol=1e-3), "how loud the input is does not sharpen attention"
+
+
+def test_remembering_and_looking_turn_as_one_pass_does():
+    attention = Attention(16, 2, bias=False, even=torch.nn.RMSNorm(8, 1e-6, elementwise_affine=False)).double()
+    turning = Rotary().build(16, 16, 8, 0.0)
+    x = torch.randn(2, 6, 16, dtype=torch.float64)
+    whole, _ = attention(x, Causal(), None, None, turning.turn(torch.arange(6)))
+    past = attention.remember(x[:, :4], turning.turn(torch.arange(4)))
+    later = turning.turn(torch.arange(4, 6))
+    both = past.then(attention.remember(x[:, 4:], later))
+    assert torch.allclose(attention.look(x[:, 4:], both, Causal(), None, later), whole[:, 4:], atol=1e-10)
+
+
+def test_an_odd_head_cannot_be_turned():
+    spec = StackSpec(layers=1, width=15, heads=3, context=8, positions=Rotary())
+    assert spec.faults()[0][0] == "heads"
+    assert not StackSpec(layers=1, width=12, heads=3, context=8, positions=Rotary()).faults()

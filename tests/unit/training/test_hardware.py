@@ -1,0 +1,170 @@
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from foreword.basics.messages import Fault
+from foreword.batches.stream import Ahead
+from foreword.parts.block import layers
+from foreword.training import compiling, hardware, learner, room
+from foreword.training.compiling import Compiling
+from foreword.training.hardware import Hardware, free_memory, precisions, speed
+from tests.tiny import GRADIENT, learner_for, take_steps, tiny
+
+
+def test_what_is_not_there_is_said_with_what_is():
+    missing = next(name for name in ("cuda", "mps") if name not in hardware.devices())
+    with pytest.raises(Fault) as fault:
+        Hardware.choose(device=missing)
+    assert missing in fault.value.what
+    assert "cpu" in fault.value.do
+    with pytest.raises(Fault, match="no precision 'bf61'"):
+        Hardware.choose(precision="bf61")
+    with pytest.raises(Fault, match="auto, on or off"):
+        Hardware.choose(compile="perhaps")
+
+
+def test_a_precision_that_kills_its_process_is_not_available(monkeypatch):
+    monkeypatch.setattr(hardware, "PROBE", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
+    asked = speed.__wrapped__        # what an earlier test was told is kept in a cache
+    assert asked("bfloat16") is None
+    monkeypatch.setattr(hardware, "speed", lambda name: 1e9 if name == "float32" else asked(name))
+    assert precisions("cpu") == ["float32"]
+    with pytest.raises(Fault) as fault:
+        Hardware.choose("cpu", "bf16")
+    assert fault.value.do == "Available here: float32."
+
+
+def test_a_precision_that_is_merely_emulated_is_not_offered(monkeypatch):
+    monkeypatch.setattr(hardware, "speed", {"float32": 100.0, "bfloat16": 180.0, "float16": 2.0}.get)
+    assert precisions("cpu") == ["float32", "bfloat16"]
+
+
+def test_free_memory_is_what_this_machine_says():
+    assert 10**8 < free_memory("cpu") < 10**14
+
+
+@pytest.mark.parametrize("name", GRADIENT)
+def test_a_batch_in_parts_learns_the_same_and_too_large_a_one_is_answered(name, store_of, monkeypatch):
+    still = {"rnnlm": "network.dropout=0.0", "lstm": "network.dropout=0.0"}        # each part would draw its own dropout
+    recipe = tiny(name, still.get(name, "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0 }"))
+    whole, stream = learner_for(recipe, store_of(recipe), dtype=torch.float64)
+    take_steps(whole, stream, range(2))
+    batch = stream.batch(0)
+    one, two = room.kept(whole, batch.rows(0, 1)), room.kept(whole, batch.rows(0, 2))
+    assert two > one > 0
+    fixed = 3 * sum(p.numel() * p.element_size() for p in whole.model.parameters())
+    tight = int((fixed + one + 2 * room.ON_THE_WAY_BACK * (two - one)) / room.SPARE) + 1000       # room for some two rows
+    monkeypatch.setattr(learner, "free_memory", lambda device: tight)
+    narrow, _ = learner_for(recipe, store_of(recipe), dtype=torch.float64)
+    with pytest.raises(Fault) as fault:
+        narrow.step(batch, 0, 0.0)
+    fit = room.largest(narrow, batch, tight)
+    assert 1 <= fit < batch.size
+    assert f"{fit:,} rows do" in fault.value.what
+    assert "--auto-batch" in fault.value.do
+    narrow.hardware = Hardware(auto_batch=True)
+    take_steps(narrow, stream, range(2))
+    assert narrow.share <= fit
+    for ours, theirs in zip(narrow.model.parameters(), whole.model.parameters()):
+        assert torch.allclose(ours, theirs, atol=1e-8)
+    monkeypatch.setattr(learner, "free_memory", lambda device: 1000)
+    with pytest.raises(Fault, match="not even one row"):
+        learner_for(recipe, store_of(recipe))[0].step(batch, 0, 0.0)
+
+
+@pytest.mark.parametrize("name", ["gpt2", "bert", "modern-gpt"])
+def test_blocks_computed_again_give_the_same_gradient_and_keep_less(name, store_of):
+    recipe = tiny(name, "training.recompute=true")
+    again, stream = learner_for(recipe, store_of(recipe))
+    kept, _ = learner_for(tiny(name), store_of(recipe))
+    batch = stream.batch(0)
+    assert room.kept(again, batch) < 0.7 * room.kept(kept, batch)
+    assert again.step(batch, 0, 0.0).values == kept.step(batch, 0, 0.0).values
+
+
+def test_batches_made_ahead_are_the_same_batches(store):
+    recipe = tiny("gpt2")
+    plain, stream = learner_for(recipe, store())
+    ahead = Ahead(learner_for(recipe, store())[1])
+    for step in (0, 1, 2, 5, 3):        # also out of order: a resumed run begins anywhere
+        assert torch.equal(stream.batch(step).inputs.ids, ahead.batch(step).inputs.ids)
+    assert ahead.epochs(7) == stream.epochs(7)
+    ahead.close()
+
+
+def test_a_compiled_step_is_the_eager_step(store):
+    recipe = tiny("modern-gpt")
+    eager, stream = learner_for(recipe, store())
+    compiled, _ = learner_for(recipe, store(), hardware=Hardware(compile="on"))
+    assert all(block._compiled_call_impl for block in layers(compiled.model))
+    for step in range(2):
+        plain, quick = (each.step(stream.batch(step), step, 0.1).values for each in (eager, compiled))
+        assert quick["loss"] == pytest.approx(plain["loss"], abs=1e-5)
+        assert quick["gradient"] == pytest.approx(plain["gradient"], rel=1e-4)
+    wanted = eager.measure([stream.batch(5)])
+    assert compiled.measure([stream.batch(5)])["nll.tokens"] == pytest.approx(wanted["nll.tokens"], abs=1e-4)
+
+
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+def run(watching, clock, seconds, share, steps, start=0.0):
+    """`steps` steps of so many seconds, each a `share` of the budget."""
+    for step in range(steps):
+        watching.before(start + share * step)
+        clock.now += seconds() if callable(seconds) else seconds
+        watching.after()
+
+
+@pytest.mark.parametrize(("hours", "repaid"), [(0.01, False), (2, True)])
+def test_compiling_waits_for_a_budget_that_repays_it(store, capsys, monkeypatch, hours, repaid):
+    model = learner_for(tiny("gpt2"), store())[0].model
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
+    clock = Clock()
+    watching = Compiling(model, "auto", clock)
+    run(watching, clock, 0.5, 0.5 / (hours * 3600), compiling.TRIAL + compiling.WARMING + 1)
+    assert watching.compiled == repaid
+    assert ("compiling" if repaid else "not compiled") in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("after", "kept"), [(0.4, True), (0.6, False)])
+def test_what_is_no_faster_is_undone(store, capsys, monkeypatch, after, kept):
+    model = learner_for(tiny("gpt2"), store())[0].model
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
+    clock = Clock()
+    watching = Compiling(model, "auto", clock)
+    turns = compiling.TRIAL + compiling.WARMING
+    run(watching, clock, 0.5, 1e-5, turns)
+    times = iter([40.0] + [after] * 1000)
+    run(watching, clock, lambda: next(times), 1e-5, turns + 1, start=1e-5 * turns)
+    assert all(bool(block._compiled_call_impl) == kept for block in layers(model))
+    said = capsys.readouterr().err
+    assert ("1.25 times as fast" in said) == kept
+    assert ("going on without" in said) != kept
+
+
+@pytest.mark.parametrize("precision", ["float16", "bfloat16"])
+def test_a_lower_precision_learns_too(precision, store):
+    if precision not in precisions("cpu"):
+        pytest.skip(f"this machine does not multiply in {precision}")
+    recipe = tiny("gpt2")
+    plain, stream = learner_for(recipe, store())
+    low, _ = learner_for(recipe, store(), hardware=Hardware(precision=precision))
+    first = [each.step(stream.batch(0), 0, 0.1).values["loss"] for each in (plain, low)]
+    assert first[1] == pytest.approx(first[0], rel=0.02)
+    later = take_steps(low, stream, range(1, 30))[-1]["loss"]
+    assert math.isfinite(later)
+    assert later < first[1]
+
+
+def test_the_probe_runs_alone():
+    done = subprocess.run([sys.executable, "-c", hardware.PROBE, "float32"], capture_output=True, text=True, check=True)
+    assert float(done.stdout) > 1e8
