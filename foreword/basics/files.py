@@ -85,3 +85,8 @@ def _disk(error: OSError, path: Path) -> Fault:
             "What was written before is whole. Free some space and give the same command again; it goes on from there.",
         )
     return RunFailed(f"{path} could not be written: {error.strerror}.")
+
+
+def cache_folder() -> Path:
+    """Where things are kept that can be made again: stores of given text, compiled kernels, facts about the machine."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foreword"

@@ -10,6 +10,7 @@ import typer
 from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.version import VERSION
 from foreword.cli import (
+    bench,
     check,
     demo,
     diff,
@@ -20,6 +21,7 @@ from foreword.cli import (
     listing,
     preview,
     show,
+    sweep,
     tokens,
     train,
     tree,
@@ -47,6 +49,7 @@ VERBS = (
     ("tokens", tokens.tokens, "Text -> a tokenizer and a store of ids."),
     ("preview", preview.preview, "What exactly a network would see and guess."),
     ("train", train.train, "A recipe and text -> a run."),
+    ("sweep", sweep.sweep, "A recipe with several values and seeds."),
     ("evaluate", evaluate.evaluate, "Bits per byte of held-out text."),
     ("generate", generate.generate, "Continue a text."),
     ("import", importing.import_, "A Hugging Face directory -> a run."),
@@ -57,6 +60,7 @@ VERBS = (
     ("tree", tree.tree, "The recipes as a family tree."),
     ("list", listing.list_, "The recipes and parts there are."),
     ("demo", demo.demo, "From text to a report, in minutes."),
+    ("bench", bench.bench, "How fast this machine and we are."),
 )
 for verb, function, short in VERBS:
     app.command(verb, short_help=short)(function)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from foreword.basics.files import cache_folder
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import say
 
@@ -59,7 +59,7 @@ def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str =
         return data
     said = f"{documents}|{column}|{tokenizer.fingerprint if tokenizer else recipe.tokenizer.model_dump_json()}"
     key = hashlib.blake2b(f"{reading.fingerprint([data])}|{said}".encode(), digest_size=6).hexdigest()
-    out = cache() / "stores" / f"{data.resolve().stem}-{key}"
+    out = cache_folder() / "stores" / f"{data.resolve().stem}-{key}"
     if not (out / "store.json").is_file():
         say(f"{data} is text: making a store of it in {out}")
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -67,10 +67,6 @@ def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str =
     else:
         say(f"{data} is text: using the store made of it before, {out}")
     return out
-
-
-def cache() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foreword"
 
 
 def recipe_for(name: str, size: str, settings: Sequence[str] | None) -> Recipe:

@@ -60,10 +60,9 @@ class Session:
         self.model = model_for(recipe, self.tokenizer.vocabulary())
         self.learner: Learner = spec.learner(self.model, recipe.objective, self.tokenizer, self.hardware)   # type: ignore[attr-defined]
         cutter = recipe.batches.over(store, spec.batch_size, spec.seed)
-        stream: Stream | Ahead = Stream(cutter, self.learner.collate, spec.batch_size)
-        if self.hardware.prefetch:
-            stream = Ahead(stream)
-        self.trainer = Trainer(self.learner, stream, Budget.parse(spec.budget))
+        stream = Stream(cutter, self.learner.collate, spec.batch_size)
+        batches = Ahead(stream) if self.hardware.prefetch else stream
+        self.trainer = Trainer(self.learner, batches, Budget.parse(spec.budget))
         self.trainer.held_out = lambda: self.held_out(valid)
         self.board: Any = None
         self.evaluating = 0.0        # seconds of this sitting

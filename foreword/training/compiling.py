@@ -1,4 +1,4 @@
-"""torch.compile where it pays: it makes steps some percent faster and costs half a minute, so a short run goes without."""
+"""torch.compile where it pays: it fuses what is not a matrix product, and costs some seconds that a run must earn back."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from statistics import median
 
+import torch
 from torch import nn
 
 from foreword.basics.messages import duration
@@ -13,8 +14,8 @@ from foreword.basics.progress import say
 from foreword.parts.block import layers
 from foreword.training.hardware import Compile
 
-GAIN = 0.08          # of each step, about what compiling saves on two cores
-COST = 30.0          # seconds of compiling, about
+REACH = 0.65         # the share of its time in matrix products that a compiled step comes to, about
+COST = 15.0          # seconds of compiling, about
 TRIAL = 8            # steps timed before deciding, and again after compiling
 WARMING = 2          # first steps, whose time says nothing
 
@@ -22,9 +23,13 @@ WARMING = 2          # first steps, whose time says nothing
 class Compiling:
     """Watches the pace of a run, and compiles the blocks when what is left of the budget repays it."""
 
-    def __init__(self, model: nn.Module, wanted: Compile, clock: Callable[[], float] = time.perf_counter):
+    def __init__(self, model: nn.Module, wanted: Compile, clock: Callable[[], float] = time.perf_counter,
+                 peak: Callable[[], float] | None = None):
         self.blocks = layers(model)
         self.wanted, self.clock = wanted, clock
+        self.peak = peak or (lambda: products_a_second(next(model.parameters()).device))
+        self.operations = 6 * sum(p.numel() for p in model.parameters() if p.dim() == 2)      # for one token, at least
+        self.tokens = 0
         self.open = bool(self.blocks) and wanted != "off"      # still to be decided
         self.compiled = False
         self.times: list[float] = []
@@ -43,19 +48,22 @@ class Compiling:
             (self._judge if self.compiled else self._decide)(spent)
         self.began = self.clock()
 
-    def after(self) -> None:
+    def after(self, tokens: int) -> None:
         if self.open:
             self.times.append(self.clock() - self.began)
+            self.tokens = tokens
 
     def _decide(self, spent: float) -> None:
         pace = median(self.times[WARMING:])
         each = max(spent - self.spent, 1e-12) / len(self.times)      # of the budget, in one step
         left = pace * (1.0 - spent) / each
-        if GAIN * left < COST:
+        busy = self.operations * self.tokens / pace / self.peak()    # the share of a step that matrix products need
+        saved = max(0.0, 1.0 - busy / REACH) * left
+        if saved < COST:
             self.open = False
-            say(f"not compiled: what is left, about {duration(left)}, would not repay it (--compile on does it all the same)")
+            say(f"not compiled: matrix products are {busy:.0%} of a step, and {duration(left)} left would not repay it")
             return
-        say(f"compiling: about {duration(left)} are left, which repays it")
+        say(f"compiling: matrix products are only {busy:.0%} of a step, and about {duration(left)} are left")
         self.plain, self.times = pace, []
         self._compile()
 
@@ -76,3 +84,13 @@ class Compiling:
         self.compiled = True
         for block in self.blocks:        # alike, so that one compilation serves them all
             block.compile()
+
+
+def products_a_second(device: torch.device, size: int = 1024) -> float:
+    """Floating-point operations a second in a large matrix product, the best of a few."""
+    a, found = torch.ones(size, size, device=device), []
+    for _ in range(4):
+        began = time.perf_counter()
+        float((a @ a)[0, 0])         # waits for the device
+        found.append(time.perf_counter() - began)
+    return 2 * size**3 / min(found)

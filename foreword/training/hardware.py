@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import platform
 import subprocess
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -12,6 +14,7 @@ from typing import Literal
 
 import torch
 
+from foreword.basics.files import cache_folder, write_json
 from foreword.basics.messages import Fault, did_you_mean
 
 Compile = Literal["auto", "on", "off"]
@@ -80,8 +83,8 @@ def best_precision(device: str) -> str:
         return "bfloat16" if torch.cuda.is_bf16_supported() else "float16"
     if device == "mps" or not torch.cpu._is_amx_tile_supported():
         return "float32"
-    gain = (speed("bfloat16") or 0.0) / (speed("float32") or 1.0)
-    return "bfloat16" if gain >= WORTH else "float32"
+    low = speed("bfloat16")
+    return "bfloat16" if low and low >= WORTH * (speed("float32") or low) else "float32"
 
 
 PROBE = """
@@ -94,12 +97,25 @@ print(2 * 1024**3 / best)
 
 @cache
 def speed(precision: str) -> float | None:
-    """Operations a second of a matrix product on the CPU; None where it cannot be done.
+    """Operations a second of a matrix product on the CPU; None where it cannot be done. Measured once on a machine.
 
     Asked of another process: a virtual machine may advertise instructions that kill whoever uses them.
     """
-    done = subprocess.run([sys.executable, "-c", PROBE, precision], capture_output=True, text=True, timeout=120)
-    return float(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
+    known = cache_folder() / "machine.json"
+    machine = f"{platform.node()} {platform.release()} {torch.__version__} {torch.backends.cpu.get_cpu_capability()}"
+    try:
+        facts = json.loads(known.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        facts = {}
+    if facts.get("machine") != machine:
+        facts = {"machine": machine}
+    if precision not in facts:
+        done = subprocess.run([sys.executable, "-c", PROBE, precision], capture_output=True, text=True, timeout=120)
+        facts[precision] = float(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
+        with suppress(OSError, Fault):        # a home that cannot be written only means asking again
+            known.parent.mkdir(parents=True, exist_ok=True)
+            write_json(known, facts)
+    return facts[precision]
 
 
 def free_memory(device: str) -> int:

@@ -156,7 +156,7 @@ class GradientLearner:
             self.scaler.step(optimizer)
             optimizer.zero_grad(set_to_none=True)
         self.scaler.update()
-        self.compiling.after()
+        self.compiling.after(batch.tokens)
         each = {f"nll.{name}": sums[name] / max(guesses[name], 1) for name in sums}
         return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate})
 

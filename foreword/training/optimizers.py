@@ -123,11 +123,23 @@ class Muon(Optimizer):
             torch._foreach_add_(weights, change, alpha=-pace)
 
 
-def orthogonal(x: Tensor, steps: int = 5) -> Tensor:
-    """x [matrices, rows, columns] -> about the nearest matrices whose singular values are 1 (between 0.7 and 1.2)."""
+def orthogonal(x: Tensor, steps: int = 4) -> Tensor:
+    """x [matrices, rows, columns] -> about the nearest matrices whose singular values are 1 (between 0.7 and 1.2).
+
+    Newton-Schulz, an odd polynomial applied again and again. All of it happens to the small square product of a matrix with
+    itself, and only the result meets the matrix. Rows are first scaled so that no singular value is above 1, which saves a
+    step (Boissin et al. 2025).
+    """
     wide = x if x.size(1) <= x.size(2) else x.mT
-    wide = wide / (wide.norm(dim=(1, 2), keepdim=True) + 1e-7)
-    for _ in range(steps):                                             # Newton-Schulz, a polynomial of odd degree
-        square = wide @ wide.mT
-        wide = torch.baddbmm(wide, torch.baddbmm(square, square, square, beta=-4.7750, alpha=2.0315), wide, beta=3.4445)
-    return wide if x.size(1) <= x.size(2) else wide.mT
+    square = wide @ wide.mT
+    fit = square.abs().sum(-1, keepdim=True).clamp(min=1e-14).rsqrt()
+    square = square * fit * fit.mT
+    whole = None
+    for step in range(steps):
+        factor = torch.baddbmm(square, square, square, beta=-4.7750, alpha=2.0315)
+        factor.diagonal(dim1=1, dim2=2).add_(3.4445)
+        whole = factor if whole is None else factor @ whole
+        if step + 1 < steps:
+            square = factor @ square @ factor
+    made = whole @ (wide * fit)
+    return made if x.size(1) <= x.size(2) else made.mT

@@ -26,7 +26,8 @@ def test_what_is_not_there_is_said_with_what_is():
         Hardware.choose(compile="perhaps")
 
 
-def test_a_precision_that_kills_its_process_is_not_available(monkeypatch):
+def test_a_precision_that_kills_its_process_is_not_available(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(hardware, "PROBE", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
     asked = speed.__wrapped__        # what an earlier test was told is kept in a cache
     assert asked("bfloat16") is None
@@ -35,6 +36,10 @@ def test_a_precision_that_kills_its_process_is_not_available(monkeypatch):
     with pytest.raises(Fault) as fault:
         Hardware.choose("cpu", "bf16")
     assert fault.value.do == "Available here: float32."
+    monkeypatch.setattr(hardware, "PROBE", "print(5.0)")
+    assert asked("bfloat16") is None, "what was found out is kept"
+    (tmp_path / "foreword" / "machine.json").write_text('{"machine": "another"}')
+    assert asked("bfloat16") == 5.0, "but not for another machine"
 
 
 def test_a_precision_that_is_merely_emulated_is_not_offered(monkeypatch):
@@ -121,18 +126,20 @@ def run(watching, clock, seconds, share, steps, start=0.0):
     for step in range(steps):
         watching.before(start + share * step)
         clock.now += seconds() if callable(seconds) else seconds
-        watching.after()
+        watching.after(1000)
 
 
-@pytest.mark.parametrize(("hours", "repaid"), [(0.01, False), (2, True)])
-def test_compiling_waits_for_a_budget_that_repays_it(store, capsys, monkeypatch, hours, repaid):
+@pytest.mark.parametrize(("hours", "busy", "repaid"), [(0.001, 0.2, False), (2, 0.2, True), (2, 0.8, False)])
+def test_compiling_waits_for_a_budget_and_a_step_that_repay_it(store, capsys, monkeypatch, hours, busy, repaid):
     model = learner_for(tiny("gpt2"), store())[0].model
     monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
     clock = Clock()
-    watching = Compiling(model, "auto", clock)
+    watching = Compiling(model, "auto", clock, lambda: watching.operations * 1000 / 0.5 / busy)
     run(watching, clock, 0.5, 0.5 / (hours * 3600), compiling.TRIAL + compiling.WARMING + 1)
     assert watching.compiled == repaid
-    assert ("compiling" if repaid else "not compiled") in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert ("not compiled" in said) != repaid
+    assert f"{busy:.0%}" in said
 
 
 @pytest.mark.parametrize(("after", "kept"), [(0.4, True), (0.6, False)])
@@ -140,7 +147,7 @@ def test_what_is_no_faster_is_undone(store, capsys, monkeypatch, after, kept):
     model = learner_for(tiny("gpt2"), store())[0].model
     monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
     clock = Clock()
-    watching = Compiling(model, "auto", clock)
+    watching = Compiling(model, "auto", clock, lambda: 1e20)
     turns = compiling.TRIAL + compiling.WARMING
     run(watching, clock, 0.5, 1e-5, turns)
     times = iter([40.0] + [after] * 1000)

@@ -2,7 +2,6 @@ import pytest
 import torch
 
 from foreword.training import OPTIMIZERS
-from foreword.training.hardware import precisions
 from foreword.training.optimizers import AdamW, Muon, groups, orthogonal
 from tests.tiny import GRADIENT, drawn, learner_for, take_steps, tiny
 
@@ -66,8 +65,8 @@ def plain_muon(weight, slopes, rate, momentum, decay):
         x = (1 - momentum) * slope + momentum * average
         tall = x.size(0) > x.size(1)
         x = x.T if tall else x
-        x = x / (x.norm() + 1e-7)
-        for _ in range(5):
+        x = x / (x @ x.T).abs().sum(1, keepdim=True).sqrt()
+        for _ in range(4):
             a = x @ x.T
             x = 3.4445 * x + (-4.7750 * a + 2.0315 * a @ a) @ x
         x = x.T if tall else x
@@ -92,17 +91,14 @@ def test_muon_takes_the_steps_of_its_definition_for_every_matrix_and_every_piece
         assert torch.allclose(piece, alone, atol=1e-12)
 
 
-def test_muon_agrees_with_torchs_own_within_bfloat16():
-    if "bfloat16" not in precisions("cpu"):
-        pytest.skip("torch.optim.Muon multiplies in bfloat16, which this machine cannot")
+def test_a_step_is_near_the_nearest_orthogonal_matrix():
     torch.manual_seed(0)
-    start, slope = torch.randn(32, 16), torch.randn(32, 16)
-    ours, theirs = torch.nn.Parameter(start.clone()), torch.nn.Parameter(start.clone())
-    ours.grad, theirs.grad = slope.clone(), slope.clone()
-    Muon([(ours, 1)], lr=1.0, momentum=0.95).step()
-    torch.optim.Muon([theirs], lr=1.0, momentum=0.95, weight_decay=0.0).step()
-    assert torch.allclose(ours - start, theirs - start, atol=0.03)
-    assert float((ours - start).norm()) > 3
+    x = torch.randn(5, 32, 16)
+    scaled = x.mT / (x.mT @ x).abs().sum(-1, keepdim=True).sqrt()
+    left, _, right = torch.linalg.svd(scaled, full_matrices=False)
+    nearest, found = (left @ right).mT, orthogonal(x)
+    alike = torch.nn.functional.cosine_similarity(found.flatten(1), nearest.flatten(1))
+    assert float(alike.min()) > 0.97
 
 
 @pytest.mark.parametrize("shape", [(1, 8, 8), (3, 16, 4), (2, 4, 16)])
@@ -120,4 +116,5 @@ def test_muon_has_the_matrices_of_the_network_and_adam_the_rest(store_of):
     taken = [{id(p) for group in each.param_groups for p in group["params"]} for each in (muon, adam)]
     for name, parameter in model.named_parameters():
         inside = "blocks" in name and parameter.dim() == 2
-        assert (id(parameter) in taken[0]) == inside and (id(parameter) in taken[1]) != inside, name
+        assert (id(parameter) in taken[0]) == inside, name
+        assert (id(parameter) in taken[1]) != inside, name

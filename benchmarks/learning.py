@@ -1,0 +1,177 @@
+"""Learning speed: bits per byte of the same held-out text after the same core-seconds, ours beside nanoGPT's CPU recipe.
+
+Every trial runs alone on one core, with one thread, and pays for all it uses, compiling included. Settings were chosen on
+another text (`choose`); this one is only measured. Two trials run side by side where there are two cores.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+SIZE = 1_115_394          # characters of each text: all of tiny Shakespeare
+SEEDS = (0, 1, 2)
+
+
+@dataclass(frozen=True)
+class Entrant:
+    recipe: str
+    size: str
+    settings: tuple[str, ...] = ()
+
+
+def nano(rate: float) -> Entrant:
+    """nanoGPT's recipe for a CPU (its README and config/train_shakespeare_char.py), with a rate of one's own."""
+    return Entrant("gpt2", "", (
+        "network.layers=4", "network.width=128", "network.heads=4", "network.context=64", "network.bias=false",
+        "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0 }", "training.batch_size=12",
+        f'training.optimizer={{ kind = "adamw", learning_rate = {rate}, betas = [0.9, 0.99], weight_decay = 0.1 }}',
+        'training.schedule={ kind = "cosine", warmup = 100, floor = 0.1 }'))
+
+
+RATES = (1e-3, 2e-3, 4e-3, 8e-3)
+TUNED = 4e-3              # the best of them on WikiText-2, 300 core-seconds (`choose`)
+ENTRANTS: dict[str, Entrant] = {
+    "nanoGPT's recipe as shipped": nano(1e-3),
+    "nanoGPT's recipe, rate tuned": nano(TUNED),
+    "GPT-2 with our settings": Entrant("gpt2", "laptop"),
+    "modern-gpt": Entrant("modern-gpt", "laptop"),
+}
+
+
+def texts() -> dict[str, Path]:
+    data = Path(os.environ.get("FOREWORD_DATA", "../shared/data"))
+    return {"shakespeare": data / "tinyshakespeare/input.txt", "wikitext": data / "wikitext-2/train.part1.txt"}
+
+
+def prepare(text: str, folder: Path) -> None:
+    """The first nine tenths as a store of bytes to learn from, the last tenth as one held-out document."""
+    from foreword.tokens.build import build_store
+    from foreword.tokens.kinds import Byte
+    whole = texts()[text].read_text(encoding="utf-8")[:SIZE]
+    cut = len(whole) * 9 // 10
+    (folder / "train.txt").write_text(whole[:cut], encoding="utf-8")
+    (folder / "held-out.txt").write_text(whole[cut:], encoding="utf-8")
+    build_store([folder / "train.txt"], folder / "store", Byte(), documents="file", fractions=(1.0, 0.0, 0.0), workers=1)
+
+
+def core_seconds() -> float:
+    """What this process and its children have used: compiling runs in children."""
+    used = os.times()
+    return used.user + used.system + used.children_user + used.children_system
+
+
+def trial(entrant: Entrant, seed: int, seconds: float, folder: Path, compile: str = "auto") -> dict[str, Any]:
+    """Train on one thread until the core-seconds are used, and score the held-out text."""
+    import torch
+    torch.set_num_threads(1)
+    from foreword.assembly import loader
+    from foreword.evaluate.ask import Corpus, ask
+    from foreword.evaluate.opened import load
+    from foreword.runs.folder import RunFolder
+    from foreword.runs.train import Session
+    from foreword.tokens.store import TokenStore
+    from foreword.training.hardware import Hardware
+    recipe = loader.load(entrant.recipe, entrant.size, [
+        *entrant.settings, 'tokenizer={ kind = "byte" }', f'training.budget="{seconds:g}s"', f"training.seed={seed}",
+        "training.evaluate=1.0", 'training.save="100h"', "training.valid_batches=1"])
+    store = TokenStore.open(folder / "store", "train")
+    with tempfile.TemporaryDirectory() as runs:
+        session = Session(recipe, store, store, RunFolder(Path(runs) / "run"), Hardware(prefetch=False, compile=compile))  # type: ignore[arg-type]
+        session.run.claim(recipe, store.data)
+        session.trainer.clock = core_seconds
+        session.go()
+        score = ask(load(session.run.path), Corpus(folder / "held-out.txt", "all", "file"), None, None).score
+        progress = session.trainer.progress
+        return {"bits_per_byte": score.bits_per_byte, "tokens": progress.tokens, "seconds": round(progress.seconds, 1),
+                "parameters": session.model.parameter_count()}
+
+
+def run(jobs: Sequence[tuple[str, Entrant, int, float]], text: str, workers: int | None = None) -> list[dict[str, Any]]:
+    """Every (name, entrant, seed, seconds), each in a process of its own, one to a core."""
+    with tempfile.TemporaryDirectory() as made:
+        prepare(text, Path(made))
+
+        def one(job: tuple[str, Entrant, int, float]) -> dict[str, Any]:
+            name, entrant, seed, seconds = job
+            asked = json.dumps({"entrant": [entrant.recipe, entrant.size, entrant.settings], "seed": seed, "seconds": seconds,
+                                "folder": made})
+            done = subprocess.run([sys.executable, str(Path(__file__)), "trial", asked], capture_output=True, text=True,
+                                  env={**os.environ, "OMP_NUM_THREADS": "1"})
+            if done.returncode:
+                raise RuntimeError(f"{name}, seed {seed}: {done.stderr[-2000:]}")
+            found = {"name": name, "seed": seed, "budget": seconds, **json.loads(done.stdout.splitlines()[-1])}
+            print(f"  {name}, seed {seed}, {seconds:g} core-seconds: {found['bits_per_byte']:.4f} bits per byte "
+                  f"({found['tokens']:,} bytes read)", file=sys.stderr, flush=True)
+            return found
+
+        with ThreadPoolExecutor(workers or os.cpu_count()) as pool:
+            return list(pool.map(one, jobs))
+
+
+def choose(seconds: float) -> str:
+    """The peer's rate, on the text that is not measured."""
+    found = run([(f"{rate:g}", nano(rate), 0, seconds) for rate in RATES], "wikitext")
+    return "\n".join([f"nanoGPT's recipe on WikiText-2, {seconds:g} core-seconds, one seed:",
+                      *(f"  rate {one['name']}: {one['bits_per_byte']:.3f} bits per byte" for one in found)])
+
+
+def table(found: Iterable[dict[str, Any]]) -> list[str]:
+    every = list(found)
+    lines = []
+    by: Callable[[str, float], list[float]] = lambda name, budget: [
+        one["bits_per_byte"] for one in every if (one["name"], one["budget"]) == (name, budget)]
+    peer = "nanoGPT's recipe, rate tuned"
+    for budget in sorted({one["budget"] for one in every}):
+        lines.append(f"{budget:g} core-seconds, tiny Shakespeare, bytes (best / mean / every seed):")
+        for name in ENTRANTS:
+            if scores := by(name, budget):
+                against = f"   {mean(scores) / mean(by(peer, budget)):.3f}x of the tuned peer" if by(peer, budget) else ""
+                lines.append(f"  {name:30} {min(scores):.3f} / {mean(scores):.3f} / "
+                             f"{', '.join(f'{score:.3f}' for score in scores)}{against}")
+    ours, theirs = by("modern-gpt", 300.0), by(peer, 1000.0)
+    if ours and theirs:
+        lines.append(f"modern-gpt after 300 core-seconds: {mean(ours):.3f}; the tuned peer after 1000: {mean(theirs):.3f}")
+    return lines
+
+
+def report(short: float = 300.0, long: float = 1000.0, seeds: Sequence[int] = SEEDS) -> str:
+    if missing := [str(path) for path in texts().values() if not path.is_file()]:
+        return f"learning: not measured, {', '.join(missing)} is not there (set FOREWORD_DATA)"
+    jobs = [(name, entrant, seed, short) for seed in seeds for name, entrant in ENTRANTS.items()]
+    jobs += [(name, ENTRANTS[name], seed, long) for seed in seeds for name in ("nanoGPT's recipe, rate tuned", "modern-gpt")]
+    print(f"learning: {sum(job[3] for job in jobs) / (os.cpu_count() or 1) / 60:.0f} minutes on {os.cpu_count()} cores",
+          file=sys.stderr, flush=True)
+    return "\n".join(table(run(jobs, "shakespeare")))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["report", "choose", "trial"], nargs="?", default="report")
+    parser.add_argument("job", nargs="?")
+    parser.add_argument("--short", type=float, default=300.0)
+    parser.add_argument("--long", type=float, default=1000.0)
+    parser.add_argument("--seeds", type=int, default=len(SEEDS))
+    given = parser.parse_args()
+    if given.what == "trial":
+        asked = json.loads(given.job)
+        recipe, size, settings = asked["entrant"]
+        print(json.dumps(trial(Entrant(recipe, size, tuple(settings)), asked["seed"], asked["seconds"], Path(asked["folder"]))))
+    else:
+        print(choose(given.short) if given.what == "choose" else report(given.short, given.long, range(given.seeds)))
+
+
+if __name__ == "__main__":
+    main()
