@@ -18,7 +18,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", help="Where everything goes.")] = Path("runs/demo"),
     seed: Annotated[int, typer.Option(help="Where all chance comes from.")] = 0,
 ) -> None:
-    """Train count models and a small GPT-2, compare them in bits per byte, and write a report."""
+    """Train count models and a small GPT, compare them in bits per byte, and write a report."""
     from foreword.basics.budget import Budget
     from foreword.evaluate.demo import demonstrate
 

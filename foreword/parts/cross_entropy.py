@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-ROWS = 512        # rows of logits at a time; more would leave the cache, fewer would starve the matrix product
+ROWS = 256        # rows of logits at a time; more would leave the cache, fewer would starve the matrix product
 
 
 class _Summed(torch.autograd.Function):
@@ -24,24 +24,29 @@ class _Summed(torch.autograd.Function):
         of_bias = torch.zeros_like(bias) if learning and bias is not None else None
         total, table = weight.new_zeros(()), weight.to(low)
         for start in range(0, len(hidden), ROWS):
-            rows, wanted = hidden[start: start + ROWS].to(low), targets[start: start + ROWS, None]
+            rows, wanted = hidden[start: start + ROWS].to(low), targets[start: start + ROWS]
             logits = (rows @ table.t()).to(weight.dtype)
             if bias is not None:
                 logits += bias
-            scale = logits.logsumexp(-1, keepdim=True)
-            total += (scale - logits.gather(-1, wanted)).sum()
+            right, most = logits.gather(-1, wanted[:, None]), logits.amax(-1, keepdim=True)
+            odds = logits.sub_(most).exp_()                       # in the place of the logits
+            whole = odds.sum(-1, keepdim=True)
+            total += (most + whole.log() - right).sum()
             if of_hidden is None or of_weight is None:
                 continue
-            slope = logits.sub_(scale).exp_()                        # probabilities, in the place of the logits
-            slope.scatter_add_(-1, wanted, slope.new_full((1, 1), -1.0).expand_as(wanted))
-            if of_bias is not None:
-                of_bias += slope.sum(0)
-            slope = slope.to(low)
-            of_hidden[start: start + ROWS] = slope @ table
+            # the slope of a logit is odds / whole, less 1 at the target; dividing the narrow side spares a pass over the wide
+            share, narrow = odds.to(low), rows / whole.to(low)
+            of_hidden[start: start + ROWS] = (share @ table).div_(whole.to(low)).sub_(table[wanted])
             if low == weight.dtype:
-                of_weight.addmm_(slope.t(), rows)
+                of_weight.addmm_(share.t(), narrow)
             else:
-                of_weight += slope.t() @ rows
+                of_weight += share.t() @ narrow
+            if of_bias is not None:
+                of_bias += (odds / whole).sum(0)
+        if of_weight is not None:
+            of_weight.index_add_(0, targets, hidden.to(weight.dtype), alpha=-1.0)
+        if of_bias is not None:
+            of_bias.sub_(torch.bincount(targets, minlength=len(of_bias)))
         ctx.save_for_backward(of_hidden, of_weight, of_bias)
         return total
 
