@@ -6,11 +6,14 @@ import numpy as np
 import pytest
 import torch
 
+from foreword.assembly.build import language_model
 from foreword.counts.mixture import Mixture
 from foreword.generate.sample import Sampling, generate
-from tests.tiny import READERS, reader
+from foreword.parts.frozen import PRECISIONS, freeze
+from tests.tiny import GRADIENT, READERS, drawn, reader, tiny
 
-MODELS = [*READERS, "a mixture"]
+FROZEN = [f"{name}, {precision}" for name in READERS if name in GRADIENT for precision in PRECISIONS]
+MODELS = [*READERS, "a mixture", *FROZEN]
 every_model = pytest.mark.parametrize("name", MODELS)
 PROMPTS = ("The", "A class definition defines", "", "今天天气", "x = [1, 2, 3]\nfor")
 
@@ -19,6 +22,9 @@ PROMPTS = ("The", "A class definition defines", "", "今天天气", "x = [1, 2, 
 def models(store):
     train, valid = store(), store(split="valid")
     found = {name: reader(name, train, valid) for name in READERS}
+    for each in FROZEN:
+        name, precision = each.split(", ")
+        found[each] = language_model(freeze(drawn(tiny(name), train.tokenizer), precision), train.tokenizer.vocabulary())
     return {**found, "a mixture": Mixture([found["gpt2"], found["kneser-ney"]], np.array([0.6, 0.4]))}
 
 

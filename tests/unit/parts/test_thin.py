@@ -1,0 +1,177 @@
+"""Products with few rows: the numbers of float64, in every way the source can be compiled, and in torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+from foreword.parts import thin
+from foreword.parts.frozen import quantized
+
+WAYS = {"native": (), "without AVX-512": ("-mno-avx512f",), "portable": ("-DPORTABLE",), "one thread": ("-fno-openmp",)}
+ACTIVATIONS = {"": lambda x: x, "relu": F.relu, "relu_squared": lambda x: F.relu(x).square(), "gelu_erf": F.gelu,
+               "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
+every_way = pytest.mark.parametrize("way", [*WAYS, "torch"])
+
+
+@pytest.fixture(scope="module")
+def libraries(tmp_path_factory):
+    made = {}
+
+    def find(way):
+        if way == "torch":
+            return None
+        if way not in made:
+            try:
+                made[way] = thin.load(thin.build(WAYS[way]))
+            except (OSError, subprocess.SubprocessError) as error:
+                pytest.skip(f"cannot be compiled here: {error}")
+        return made[way]
+    return find
+
+
+@pytest.fixture
+def product(way, libraries):
+    library = libraries(way)
+    return (lambda *a, **k: thin.product(*a, **k, library=library)) if library else thin.in_torch
+
+
+def error(found: torch.Tensor, wanted: torch.Tensor) -> float:
+    return float((found.double() - wanted).norm() / wanted.norm())
+
+
+@every_way
+@pytest.mark.parametrize("inputs", [1, 3, 4, 7, 8, 15, 16, 17, 31, 33, 64, 65, 100, 200])
+def test_every_width_and_every_number_of_rows(product, inputs):
+    draw = torch.Generator().manual_seed(inputs)
+    for rows in range(1, 34):
+        outputs = int(torch.randint(1, 40, (), generator=draw))
+        x, weight = torch.randn(rows, inputs, generator=draw), torch.randn(outputs, inputs, generator=draw)
+        numbers, scale = quantized(weight)
+        assert error(product(x, weight), x.double() @ weight.double().t()) < 1e-5
+        assert error(product(x, numbers, None, scale), x.double() @ (numbers.double() * scale.double()[:, None]).t()) < 1e-5
+
+
+@every_way
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("small", [False, True], ids=["float32", "int8"])
+def test_bias_activation_and_residual(product, activation, small):
+    draw = torch.Generator().manual_seed(1)
+    for rows, inputs, outputs in ((1, 48, 37), (5, 50, 64), (8, 33, 6), (32, 24, 50)):
+        x, weight = torch.randn(rows, inputs, generator=draw), torch.randn(outputs, inputs, generator=draw)
+        bias, residual = torch.randn(outputs, generator=draw), torch.randn(rows, outputs, generator=draw)
+        numbers, scale = quantized(weight) if small else (weight, None)
+        whole = numbers.double() * (1 if scale is None else scale.double()[:, None])
+        made = ACTIVATIONS[activation](x.double() @ whole.t() + bias.double())
+        assert error(product(x, numbers, bias, scale, activation), made) < 1e-5
+        assert error(product(x, numbers, bias, scale, activation, residual), residual.double() + made) < 1e-5
+
+
+@every_way
+def test_large_and_small_numbers_go_through_an_activation(product):
+    x = torch.tensor([[-100.0, -20.0, -9.0, -3.0, -1e-3, 0.0, 1e-3, 3.0, 9.0, 20.0, 100.0, 1e4]])
+    for name, function in ACTIVATIONS.items():
+        found = product(x, torch.eye(12), activation=name)
+        assert torch.allclose(found.double(), function(x.double()), rtol=1e-5, atol=2e-6), name
+
+
+@every_way
+def test_two_threads_give_what_one_gives(product):
+    draw = torch.Generator().manual_seed(2)
+    x, weight = torch.randn(3, 300, generator=draw), torch.randn(1003, 300, generator=draw)
+    one = product(x, weight)
+    torch.set_num_threads(2)
+    assert torch.allclose(product(x, weight), one, rtol=1e-6, atol=1e-6)
+
+
+@every_way
+@pytest.mark.parametrize("size", [2, 8, 24, 31, 64, 80])
+def test_each_row_looks_at_its_own_first_places(libraries, way, size):
+    draw = torch.Generator().manual_seed(size)
+    rows, heads, room = 4, 3, 40
+    queries = torch.randn(rows, heads, 1, size, generator=draw)
+    keys, values = (torch.randn(rows, heads, room, size, generator=draw) for _ in range(2))
+    lengths = torch.tensor([1, 17, 40, 16])
+    library = libraries(way)
+    attend = (lambda *a: thin.attend(*a, library=library)) if library else thin._attend
+    found = attend(queries, keys, values, lengths)
+    for row, length in enumerate(lengths):
+        wanted = F.scaled_dot_product_attention(*(x.double() for x in (queries[row], keys[row, :, :length], values[row, :, :length])))
+        assert error(found[row], wanted) < 1e-5
+    keys[0, :, 1:] = 1e4         # what lies beyond a row's length means nothing
+    values[0, :, 1:] = -1e4
+    assert torch.equal(attend(queries, keys, values, lengths)[0], found[0])
+
+
+@every_way
+def test_a_token_takes_the_place_after_its_row(libraries, way, monkeypatch):
+    library = libraries(way)
+    if library is None:
+        monkeypatch.setattr(thin, "compiled", lambda: None)
+    kept_keys, kept_values = torch.zeros(3, 2, 9, 5), torch.zeros(3, 2, 9, 5)
+    together = torch.randn(3, 1, 30).unflatten(-1, (6, 5)).transpose(1, 2)         # queries, keys and values as a product makes them
+    _, keys, values = together.split(2, 1)
+    thin.keep(keys, values, kept_keys, kept_values, torch.tensor([0, 8, 3]), library=library)
+    for row, place in enumerate((0, 8, 3)):
+        assert torch.equal(kept_keys[row, :, place], keys[row, :, 0])
+        assert torch.equal(kept_values[row, :, place], values[row, :, 0])
+    assert int((kept_keys != 0).any(-1).sum()) == 6
+
+
+def test_what_does_not_fit_is_refused():
+    with pytest.raises((ValueError, RuntimeError)):
+        thin.product(torch.randn(2, 5), torch.randn(3, 6))
+
+
+# ----------------------------------------------------------------------------------------------------------- compiling
+
+@pytest.fixture
+def fresh(monkeypatch, tmp_path):
+    """A machine that has compiled nothing yet."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    thin.compiled.cache_clear()
+    yield tmp_path / "foreword" / "kernels"
+    thin.compiled.cache_clear()
+
+
+@pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
+def test_without_a_compiler_torch_answers_the_same_and_says_so_once(fresh, monkeypatch, capsys, compiler):
+    x, weight = torch.randn(2, 20), torch.randn(6, 20)
+    monkeypatch.setenv("CC", compiler)
+    found = [thin.product(x, weight, activation="relu") for _ in range(3)]
+    assert torch.equal(found[0], F.relu(F.linear(x, weight)))
+    said = capsys.readouterr().err
+    assert said.count("generation uses torch's products") == 1
+    assert "Install a C compiler" in said
+    assert not list(fresh.glob("*"))
+
+
+def test_it_is_compiled_once_and_kept(fresh, monkeypatch):
+    thin.build()
+    files = list(fresh.iterdir())
+    assert [file.suffix for file in files] == [".so"]
+    monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("compiled again"))
+    assert thin.build() == files[0]
+
+
+def test_two_processes_may_compile_at_once(fresh):
+    words = [sys.executable, "-c", "from foreword.parts import thin; assert thin.compiled() is not None"]
+    both = [subprocess.Popen(words) for _ in range(2)]
+    assert [one.wait(timeout=120) for one in both] == [0, 0]
+    assert [file.suffix for file in fresh.iterdir()] == [".so"]
+
+
+def test_another_source_is_another_library(fresh, tmp_path):
+    other = tmp_path / "other.c"
+    other.write_text(thin.SOURCE.read_text() + "\n")
+    assert thin.build(source=other) != thin.build()
+
+
+def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert thin.build().is_file()
