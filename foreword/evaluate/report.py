@@ -37,6 +37,18 @@ def table(scores: dict[str, Score], text: str, weights: dict[str, float] | None 
         yield f"context: {policy}"
 
 
+def precision_costs(scores: dict[str, Score], names: Sequence[str], precision: str) -> dict[str, dict[str, Any]]:
+    """What a coarser precision costs each model: bits per byte, or per token where its tokenizer loses text."""
+    found = {}
+    for name in names:
+        fine, coarse = scores[name], scores[f"{name}, {precision}"]
+        if fine.bits_per_byte is not None and coarse.bits_per_byte is not None:
+            found[name] = {"cost": coarse.bits_per_byte - fine.bits_per_byte, "unit": "bits per byte"}
+        else:
+            found[name] = {"cost": coarse.bits_per_token - fine.bits_per_token, "unit": "bits per token"}
+    return found
+
+
 def _cell(value: float | None, digits: int, width: int) -> str:
     if value is None:
         return f"{'-':>{width}}"

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +15,8 @@ from foreword.basics.seeds import chance
 from foreword.generate.stop import Teller
 from foreword.networks.language_model import LanguageModel
 from foreword.tokens.tokenizer import Tokenizer
+
+FEW, MANY = 64, 1024        # tokens that are tried first for a nucleus, if the vocabulary has many
 
 
 @dataclass(frozen=True)
@@ -37,33 +40,77 @@ class Sampling:
             if not holds:
                 raise Fault(f"{name} must be {rule} (it says {getattr(self, name)}).")
 
-    def scores(self, log_probs: Tensor, said: Sequence[np.ndarray]) -> Tensor:
-        """log_probs [rows, vocabulary] -> the same with everything that may not be chosen at minus infinity."""
-        scores = log_probs.double().clone()
+    def choose(self, log_probs: Tensor, draws: Sequence[np.random.Generator], said: Sequence[Iterable[int]] = (),
+               without: int = -1) -> np.ndarray:
+        """One token for each row: the likeliest, or where a number drawn from 0 to 1 falls among the probabilities."""
+        if self.temperature == 0.0 and self.repetition_penalty == 1.0:
+            likely = log_probs.argmax(-1).cpu().numpy()
+            if without < 0 or without not in likely:
+                return likely
+        ids, scores = self.candidates(log_probs, said, without)
+        if self.temperature == 0.0:
+            places = scores.argmax(-1)
+        else:
+            summed = np.exp(scores - scores.max(-1, keepdims=True)).cumsum(-1, dtype=np.float64)
+            points = np.array([draw.random() for draw in draws]) * summed[:, -1]
+            places = np.array([row.searchsorted(point, side="right") for row, point in zip(summed, points)])
+            places = np.minimum(places, scores.shape[1] - 1)
+        return places if ids is None else ids[np.arange(len(ids)), places]
+
+    def candidates(self, log_probs: Tensor, said: Sequence[Iterable[int]] = (),
+                   without: int = -1) -> tuple[np.ndarray | None, np.ndarray]:
+        """log_probs [rows, vocabulary] -> the ids that may be chosen [rows, some] in rising order, and their scores.
+
+        No ids: all of the vocabulary. What scores minus infinity may not be chosen either; `without` is a token that may not.
+        """
+        scores = log_probs
+        if without >= 0 or self.repetition_penalty != 1.0:
+            scores = scores.clone()
         if self.repetition_penalty != 1.0:
             for row, ids in zip(scores, said):
-                seen = torch.as_tensor(np.unique(ids), device=row.device)
+                seen = torch.tensor(sorted(set(ids)), dtype=torch.int64, device=row.device)
                 row[seen] *= self.repetition_penalty       # log-probabilities are negative: more than 1 pushes down
+        if without >= 0:
+            scores[:, without] = -torch.inf
         if self.temperature not in (0.0, 1.0):
-            scores /= self.temperature
-        if self.top_k and self.top_k < scores.size(-1):
-            # of equally likely tokens the first ones are kept, never more than k
-            scores.scatter_(-1, scores.argsort(dim=-1, descending=True, stable=True)[:, self.top_k:], -torch.inf)
+            scores = scores / self.temperature
+        limited = 0 < self.top_k < scores.size(-1)
+        if not limited and self.top_p == 1.0:
+            return None, scores.cpu().numpy()
+        chosen, there = likeliest(scores, self.top_k) if limited else self._enough(scores)
         if self.top_p < 1.0:
-            ordered, index = scores.sort(dim=-1, descending=True, stable=True)
-            before = ordered.softmax(-1).cumsum(-1) - ordered.softmax(-1)
-            drop = torch.zeros_like(scores, dtype=torch.bool).scatter(-1, index, before >= self.top_p)
-            scores[drop] = -torch.inf
-        return scores
+            whole = there if limited else scores.logsumexp(-1, keepdim=True).double().cpu().numpy()
+            before = np.exp(there - np.logaddexp.reduce(whole, -1, keepdims=True)).cumsum(-1)[:, :-1]
+            there[:, 1:][before >= self.top_p] = -np.inf        # the set before holds enough
+        order = chosen.argsort(-1)
+        return np.take_along_axis(chosen, order, -1), np.take_along_axis(there, order, -1)
 
-    def choose(self, scores: Tensor, draws: Sequence[np.random.Generator]) -> np.ndarray:
-        """One token for each row: the likeliest, or where a number drawn from 0 to 1 falls among the probabilities."""
-        if self.temperature == 0.0:
-            return scores.argmax(-1).cpu().numpy()
-        summed = scores.softmax(-1).cumsum(-1).cpu().numpy()
-        points = np.array([draw.random() for draw in draws]) * summed[:, -1]
-        chosen = [int(np.searchsorted(row, point, side="right")) for row, point in zip(summed, points)]
-        return np.minimum(np.array(chosen), scores.size(-1) - 1)
+    def _enough(self, scores: Tensor) -> tuple[np.ndarray, np.ndarray]:
+        """The likeliest tokens that together hold `top_p`, and some more: seldom must a whole vocabulary be put in order."""
+        size = FEW if scores.size(-1) > MANY else scores.size(-1)
+        whole = scores.logsumexp(-1, keepdim=True)
+        while size < scores.size(-1) and bool(((scores.topk(size).values - whole).exp().sum(-1) <= self.top_p).any()):
+            size *= 8
+        return likeliest(scores, size)
+
+
+def likeliest(scores: Tensor, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """(ids, scores) of the k highest of each row, highest first; of equals the first ones, never more than k."""
+    if k < scores.size(-1):
+        values, ids = (found.cpu().numpy() for found in scores.topk(k + 1))
+        if (values[:, -2] > values[:, -1]).all():        # no equals at the edge
+            order = np.lexsort((ids[:, :k], -values[:, :k]))
+            return np.take_along_axis(ids, order, -1), np.take_along_axis(values, order, -1).astype(np.float64)
+    ordered = scores.sort(dim=-1, descending=True, stable=True)
+    return ordered.indices[:, :k].cpu().numpy(), ordered.values[:, :k].double().cpu().numpy()
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How quickly a batch of continuations came."""
+
+    prefill_seconds: float                      # until all prompts had been read
+    tokens_per_second: float | None = None      # of all rows together, from the first tokens to the last; None: only one each
 
 
 @dataclass
@@ -72,6 +119,7 @@ class Continuation:
     text: str = ""
     reason: str = "length"              # "length", "end" (the model ended the document) or "stop" (a stop string)
     log_probability: float = 0.0        # of what was chosen, under the model itself
+    pace: Pace = Pace(0.0)              # of the batch it was made in
 
 
 def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Sequence[int]], how: Sampling,
@@ -86,23 +134,26 @@ def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Seque
     going = np.arange(len(prompts))
     if how.max_tokens == 0 or not len(going):
         return found
+    began = time.perf_counter()
     log_probs, state = model.begin([np.asarray(prompt, np.int64) for prompt in prompts])
+    read = first = last = time.perf_counter()
+    said = [set(prompt) for prompt in asked]
+    later = 0        # tokens after the first of each row
     for step in range(how.max_tokens):
         rows = going.tolist()
         log_probs = torch.as_tensor(log_probs)
-        said = [np.asarray([*prompts[row], *found[row].ids], np.int64) for row in rows]
-        allowed = log_probs.clone()
-        if step < how.min_tokens and end >= 0:
-            allowed[:, end] = -torch.inf
-        tokens = how.choose(how.scores(allowed, said), [draws[row] for row in rows])
+        tokens = how.choose(log_probs, [draws[row] for row in rows], [said[row] for row in rows],
+                            without=end if step < how.min_tokens else -1)
+        charges = log_probs[np.arange(len(rows)), tokens].tolist()
         stays = []
-        for place, (row, token) in enumerate(zip(rows, tokens.tolist())):
+        for place, (row, token, charge) in enumerate(zip(rows, tokens.tolist(), charges)):
             one = found[row]
             if token == end:
                 one.reason = "end"
                 continue
             one.ids.append(token)
-            one.log_probability += float(log_probs[place, token])
+            said[row].add(token)
+            one.log_probability += charge
             new = tellers[row].add(token)
             if stream and new:
                 stream(row, new)
@@ -110,15 +161,18 @@ def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Seque
                 one.reason = "stop"
             else:
                 stays.append(place)
+        last = time.perf_counter()
+        first, later = (last, 0) if step == 0 else (first, later + len(rows))
         if step + 1 == how.max_tokens or not stays:
             break
         if len(stays) < len(going):
             state = model.select(state, np.asarray(stays))
             going, tokens = going[stays], tokens[stays]
         log_probs, state = model.advance(tokens, state)
+    pace = Pace(read - began, later / (last - first) if later else None)
     for place, (one, teller) in enumerate(zip(found, tellers)):
         rest = teller.close()
         if stream and rest:
             stream(place, rest)
-        one.text = teller.text
+        one.text, one.pace = teller.text, pace
     return found

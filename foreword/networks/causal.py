@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
-from foreword.networks.language_model import NeuralReader
-from foreword.parts.attention import KeyValues
+from foreword.networks.decoding import Decoder
+from foreword.parts.attention import KeyValues, Past
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Causal
+from foreword.parts.visible import Causal, Pattern
 from foreword.tokens.tokenizer import Vocabulary
 
 
@@ -44,16 +45,21 @@ class CausalTransformer(Network):
         self.pattern = Causal()
 
     def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
-        past = state.layers if state else (None,) * len(self.blocks)
         real = self._real(inputs, state)
         positions = self._positions(inputs.ids, state, real)
-        x, turn = self.embeddings(inputs.ids, positions), self.embeddings.turn(positions)
+        layers, seen = self.through(inputs.ids, positions, self.pattern, state.layers if state else None, real)
+        return Output(self.norm(layers[-1]), tuple(layers), Remembered(tuple(seen), real))
+
+    def through(self, ids: Tensor, positions: Tensor, pattern: Pattern, past: Sequence[Past] | None = None,
+                real: Tensor | None = None) -> tuple[list[Tensor], list[KeyValues]]:
+        """What each layer makes of ids that stand at these positions, and what it remembers of them."""
+        x, turn = self.embeddings(ids, positions), self.embeddings.turn(positions)
         layers, seen = [x], []
-        for block, before in zip(self.blocks, past):
-            x, now = block(x, self.pattern, before, real, turn)
+        for block, before in zip(self.blocks, past or (None,) * len(self.blocks)):
+            x, now = block(x, pattern, before, real, turn)
             layers.append(x)
             seen.append(now)
-        return Output(self.norm(x), tuple(layers), Remembered(tuple(seen), real))
+        return layers, seen
 
     def _real(self, inputs: Inputs, state: Remembered | None) -> Tensor | None:
         """Which of all positions, remembered ones included, are tokens."""
@@ -80,5 +86,5 @@ class CausalTransformer(Network):
     def draw(self, module: nn.Module) -> None:
         self.spec.initial.apply(module)
 
-    def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
-        return NeuralReader(self, head, vocabulary, Inputs)
+    def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> Decoder:
+        return Decoder(self, head, vocabulary, Inputs)

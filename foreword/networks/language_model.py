@@ -36,9 +36,16 @@ class LanguageModel(Protocol):
         """Log-probability of every token from `start` on, each given all of its sequence before it."""
 
 
+def first_tokens(prompts: Sequence[np.ndarray], vocabulary: Vocabulary) -> list[np.ndarray]:
+    """What to read first: an empty prompt is the start of a document, which the end of another marks."""
+    if any(len(prompt) == 0 for prompt in prompts) and vocabulary.end < 0:
+        raise ValueError("an empty prompt needs a tokenizer with an end-of-document token")
+    return [np.asarray(prompt if len(prompt) else [vocabulary.end], np.int64) for prompt in prompts]
+
+
 @dataclass
 class _Reading:
-    """Where a NeuralReader stands: what the network remembers, and the ids of each row so far."""
+    """Where a NeuralReader stands: what the network remembers, and, if its context is limited, the ids of each row."""
 
     state: Any
     rows: list[np.ndarray]
@@ -58,10 +65,8 @@ class NeuralReader:
         return next(self.network.parameters()).device
 
     @torch.inference_mode()
-    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, _Reading]:
-        if any(len(prompt) == 0 for prompt in prompts) and self.vocabulary.end < 0:
-            raise ValueError("an empty prompt needs a tokenizer with an end-of-document token")
-        rows = [np.asarray(prompt if len(prompt) else [self.vocabulary.end], np.int64) for prompt in prompts]
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, Any]:
+        rows = first_tokens(prompts, self.vocabulary)
         kept = [row if self.context is None else row[-self.context:] for row in rows]
         longest = max(len(row) for row in kept)
         ids = np.zeros((len(kept), longest), np.int64)
@@ -73,16 +78,18 @@ class NeuralReader:
         return self.head.log_probs(output.last[:, -1]), _Reading(output.state, kept)
 
     @torch.inference_mode()
-    def advance(self, tokens: np.ndarray, state: _Reading) -> tuple[Tensor, _Reading]:
-        rows = [np.append(row, token) for row, token in zip(state.rows, np.asarray(tokens, np.int64))]
-        if self.context is not None and max(map(len, rows)) > self.context:
-            # the positions are used up: a row that is full reads its later half again and goes on from there
-            return self.begin([row if len(row) <= self.context else row[-(self.context // 2 + 1):] for row in rows])
+    def advance(self, tokens: np.ndarray, state: Any) -> tuple[Tensor, Any]:
+        rows = state.rows
+        if self.context is not None:
+            rows = [np.append(row, token) for row, token in zip(rows, np.asarray(tokens, np.int64))]
+            if max(map(len, rows)) > self.context:
+                # the positions are used up: a row that is full reads its later half again and goes on from there
+                return self.begin([row if len(row) <= self.context else row[-(self.context // 2 + 1):] for row in rows])
         ids = torch.as_tensor(np.asarray(tokens, np.int64)[:, None], device=self.device)
         output = self.network(self.inputs(ids), state.state)
         return self.head.log_probs(output.last[:, -1]), _Reading(output.state, rows)
 
-    def select(self, state: _Reading, rows: np.ndarray) -> _Reading:
+    def select(self, state: Any, rows: np.ndarray) -> Any:
         index = torch.as_tensor(np.asarray(rows, np.int64), device=self.device)
         chosen = tree_map(lambda x: x[index] if isinstance(x, Tensor) else x, state.state)
         return _Reading(chosen, [state.rows[i] for i in rows])

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.parts.positions import Turn
-from foreword.parts.visible import Causal, Everywhere
+from foreword.parts.visible import Pattern
 
 
 class KeyValues(NamedTuple):
@@ -21,6 +21,12 @@ class KeyValues(NamedTuple):
     def then(self, later: KeyValues) -> KeyValues:
         """This context followed by a later one."""
         return KeyValues(torch.cat([self.keys, later.keys], 2), torch.cat([self.values, later.values], 2))
+
+
+class Past(Protocol):
+    """A context that more can follow: KeyValues, or one layer of a cache."""
+
+    def then(self, later: KeyValues) -> KeyValues: ...
 
 
 class Stacked(nn.Linear):
@@ -46,13 +52,13 @@ class Attention(nn.Module):
         keys, values = self._part(context, self.width, 3 * self.width).chunk(2, 1)
         return KeyValues(self._place(keys, turn), values)
 
-    def look(self, x: Tensor, seen: KeyValues, pattern: Everywhere | Causal, real: Tensor | None = None,
+    def look(self, x: Tensor, seen: KeyValues, pattern: Pattern, real: Tensor | None = None,
              turn: Turn | None = None) -> Tensor:
         """x [batch, queries, width] looks at what is remembered; real [batch, positions] is False at padding."""
         queries = self._part(x, 0, self.width)
         return self._blend(self._place(queries, turn), seen, pattern, real)
 
-    def forward(self, x: Tensor, pattern: Everywhere | Causal, past: KeyValues | None = None,
+    def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None,
                 real: Tensor | None = None, turn: Turn | None = None) -> tuple[Tensor, KeyValues]:
         """Self-attention: remember x after the past, and look at both. One product makes all three projections."""
         all_three = self._split(self.project(x))
@@ -69,7 +75,7 @@ class Attention(nn.Module):
             x = turn.of(x)
         return x if self.even is None else self.even(x)
 
-    def _blend(self, queries: Tensor, seen: KeyValues, pattern: Everywhere | Causal, real: Tensor | None) -> Tensor:
+    def _blend(self, queries: Tensor, seen: KeyValues, pattern: Pattern, real: Tensor | None) -> Tensor:
         mixed = pattern.attend(queries, seen.keys, seen.values, real, self.dropout if self.training else 0.0)
         return self.out(mixed.transpose(1, 2).flatten(2))
 

@@ -8,9 +8,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from foreword.parts.attention import Attention, KeyValues
+from foreword.parts.attention import Attention, KeyValues, Past
 from foreword.parts.positions import Turn
-from foreword.parts.visible import Causal, Everywhere
+from foreword.parts.visible import Pattern
 
 Activation = Literal["relu", "relu_squared", "gelu_erf", "gelu_tanh"]
 Place = Literal["before", "after"]
@@ -80,13 +80,13 @@ class Block(nn.Module):
         self.attention, self.feedforward = attention, feedforward
         self.first, self.second = around
 
-    def forward(self, x: Tensor, pattern: Everywhere | Causal, past: KeyValues | None = None,
+    def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None,
                 real: Tensor | None = None, turn: Turn | None = None) -> tuple[Tensor, KeyValues]:
         if self.recompute and self.training:
             return checkpoint(self._through, x, pattern, past, real, turn, use_reentrant=False)
         return self._through(x, pattern, past, real, turn)
 
-    def _through(self, x: Tensor, pattern: Everywhere | Causal, past: KeyValues | None, real: Tensor | None,
+    def _through(self, x: Tensor, pattern: Pattern, past: Past | None, real: Tensor | None,
                  turn: Turn | None) -> tuple[Tensor, KeyValues]:
         change, seen = self.attention(self.first.enter(x), pattern, past, real, turn)
         x = self.first.leave(x, change)

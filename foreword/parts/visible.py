@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import groupby
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+
+from foreword.parts import thin
 
 
 @dataclass(frozen=True)
@@ -42,3 +45,40 @@ class Causal:
             itself = torch.ones_like(seen).tril(keys - queries).triu(keys - queries)
             seen = (seen & real[:, None, None, :]) | itself
         return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=dropout)
+
+
+@dataclass(frozen=True)
+class Reached:
+    """One new token in each row, which looks at itself and what its row has remembered: the first places of a cache."""
+
+    lengths: Tensor        # [batch], of the memory with the new token
+
+    def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+        """[batch, 1, keys]"""
+        return (torch.arange(keys, device=device) < self.lengths[:, None])[:, None]
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+        return thin.attend(q, k, v, self.lengths)
+
+
+@dataclass(frozen=True)
+class Packed:
+    """Texts of any length, one behind the other in a batch of one: each looks back within itself, and nothing is padding."""
+
+    lengths: tuple[int, ...]
+
+    def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+        owner = torch.repeat_interleave(torch.arange(len(self.lengths)), torch.tensor(self.lengths)).to(device)
+        return (owner[:, None] == owner).tril()
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
+        runs = [(length, len(list(texts))) for length, texts in groupby(self.lengths)]        # those of one length go together
+        found = []
+        for (length, texts), *parts in zip(runs, *(x[0].split([a * b for a, b in runs], 1) for x in (q, k, v))):
+            q, k, v = (part.unflatten(1, (texts, length)).transpose(0, 1) for part in parts)       # [texts, heads, length, size]
+            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
+            found.append(mixed.transpose(0, 1).flatten(1, 2))
+        return torch.cat(found, 1)[None]
+
+
+Pattern = Everywhere | Causal | Reached | Packed

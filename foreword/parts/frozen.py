@@ -1,0 +1,112 @@
+"""Weights that only read: a model whose matrices will not change is made for few rows, in float32 or in int8."""
+
+from __future__ import annotations
+
+import copy
+from itertools import chain
+from typing import Literal, TypeVar, get_args
+
+import torch
+from torch import Tensor, nn
+
+from foreword.basics.messages import Fault, did_you_mean
+from foreword.parts import thin
+from foreword.parts.block import FeedForward, SquaredReLU
+
+Precision = Literal["float32", "int8"]
+PRECISIONS: tuple[str, ...] = get_args(Precision)
+Kind = TypeVar("Kind", bound=nn.Module)
+
+
+def check_precision(name: str) -> None:
+    if name not in PRECISIONS:
+        raise Fault(f"there is no precision {name!r}.{did_you_mean(name, PRECISIONS)}", f"Precisions: {', '.join(PRECISIONS)}.")
+
+
+def freeze(model: Kind, precision: str = "float32") -> Kind:
+    """A copy of a model that only reads, with the same float32 tensors (not copies of them), quick with few rows.
+
+    "int8": the matrices of linear maps take a quarter of the memory. Tables of vectors, norms, biases and the matrices
+    inside an LSTM stay float32.
+    """
+    check_precision(precision)
+    shared: dict[int, object] = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
+    made = copy.deepcopy(model, shared)
+    for part in list(made.modules()):
+        if isinstance(part, FeedForward) and (name := _activation(part.act)):
+            part.inner, part.act = _frozen(part.inner, precision, name), nn.Identity()        # type: ignore[assignment]
+        for name, child in list(part.named_children()):
+            if isinstance(child, (nn.Linear, FrozenLinear)):
+                setattr(part, name, _frozen(child, precision, getattr(child, "activation", "")))
+            elif isinstance(child, nn.Dropout):
+                setattr(part, name, nn.Identity())
+    return made.eval()
+
+
+def _frozen(linear: nn.Linear | FrozenLinear, precision: str, activation: str = "") -> FrozenLinear | QuantizedLinear:
+    return (QuantizedLinear if precision == "int8" else FrozenLinear)(linear, activation)
+
+
+def _activation(module: nn.Module) -> str:
+    if isinstance(module, nn.GELU):
+        return "gelu_tanh" if module.approximate == "tanh" else "gelu_erf"
+    return {nn.ReLU: "relu", SquaredReLU: "relu_squared"}.get(type(module), "")
+
+
+class FrozenLinear(nn.Module):
+    """A linear map and the activation after it, with the tensors of an nn.Linear."""
+
+    weight: Tensor
+    bias: Tensor | None
+
+    def __init__(self, linear: nn.Linear | FrozenLinear, activation: str = ""):
+        super().__init__()
+        self.weight, self.bias, self.activation = linear.weight, linear.bias, activation
+
+    def forward(self, x: Tensor) -> Tensor:
+        """[..., inputs] -> [..., outputs]"""
+        return _mapped(x, self.weight, self.bias, None, self.activation)
+
+
+class QuantizedLinear(nn.Module):
+    """The same with weights in 255 steps: int8, times one float32 scale for each output."""
+
+    numbers: Tensor        # [outputs, inputs] int8
+    scale: Tensor          # [outputs]
+
+    def __init__(self, linear: nn.Linear | FrozenLinear, activation: str = ""):
+        super().__init__()
+        numbers, scale = quantized(linear.weight.detach())
+        self.register_buffer("numbers", numbers)
+        self.register_buffer("scale", scale)
+        self.bias, self.activation = linear.bias, activation
+
+    @property
+    def weight(self) -> Tensor:
+        """What the numbers stand for, in float32."""
+        return self.numbers * self.scale[:, None]
+
+    def forward(self, x: Tensor) -> Tensor:
+        return _mapped(x, self.numbers, self.bias, self.scale, self.activation)
+
+
+def _mapped(x: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor | None, activation: str) -> Tensor:
+    rows = x.reshape(-1, x.size(-1))
+    thinly = rows.size(0) <= thin.ROWS and not torch.is_grad_enabled()        # what is compiled gives no gradients
+    made = (thin.product if thinly else thin.in_torch)(rows, weight, bias, scale, activation)
+    return made.view(*x.shape[:-1], weight.size(0))
+
+
+def quantized(weight: Tensor) -> tuple[Tensor, Tensor]:
+    """weight [outputs, inputs] -> int8 numbers and the scale of each output; times each other within half a step of it."""
+    numbers, scale = torch.empty_like(weight, dtype=torch.int8), weight.abs().amax(1).div_(127)
+    scale[scale == 0] = 1.0                                   # a row of zeros
+    for some, out, step in zip(*(parts.split(4096) for parts in (weight, numbers, scale))):       # little memory at a time
+        out.copy_((some / step[:, None]).round_())
+    return numbers, scale
+
+
+def left_in_float32(model: nn.Module) -> list[str]:
+    """Parts of a model in int8 whose matrices, other than tables that are only looked up, are still float32."""
+    return [name for name, part in model.named_modules() if not isinstance(part, nn.Embedding)
+            and any(weight.dim() > 1 for weight in part.parameters(recurse=False))]

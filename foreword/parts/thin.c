@@ -1,0 +1,418 @@
+/* Products with few rows: each weight is read once, as fast as memory gives it, and meets every row while it is at hand.
+ *
+ * Vectors are GCC's and clang's own, so the same lines are AVX-512, AVX2 or whatever a processor has; -DPORTABLE uses the
+ * narrowest. Any width is right: what does not fill a vector is added one by one.
+ */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if defined(__AVX512F__) && !defined(PORTABLE)
+#include <immintrin.h>
+#define LANES 16
+#define ABREAST 6            /* rows whose sums, with 4 outputs, fill the registers */
+#elif defined(__AVX2__) && defined(__FMA__) && !defined(PORTABLE)
+#include <immintrin.h>
+#define LANES 8
+#define ABREAST 3
+#else
+#define LANES 4
+#define ABREAST 2
+#endif
+
+#define OUTPUTS 4            /* outputs made together, so that a row is read once for four of them */
+#define INLINE static inline __attribute__((always_inline))
+#define SERIAL (1 << 17)     /* so few multiplications are done before a second thread has woken */
+
+typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef int32_t whole __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
+
+INLINE vector load(const float *from) { return *(const vector *)from; }
+
+INLINE vector load_bytes(const int8_t *from) {
+#if LANES == 16
+    return (vector)_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *)from)));
+#elif LANES == 8
+    return (vector)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)from)));
+#else
+    return __builtin_convertvector(*(const bytes *)from, vector);
+#endif
+}
+
+INLINE float summed(vector v) {
+#if LANES == 16
+    return _mm512_reduce_add_ps((__m512)v);
+#else
+    float total = 0;
+    for (int i = 0; i < LANES; i++) total += v[i];
+    return total;
+#endif
+}
+
+/* four sums at once take little longer than one */
+INLINE four summed_four(vector a, vector b, vector c, vector d) {
+#if LANES == 16
+    __m512 first = _mm512_add_ps(_mm512_unpacklo_ps((__m512)a, (__m512)b), _mm512_unpackhi_ps((__m512)a, (__m512)b));
+    __m512 second = _mm512_add_ps(_mm512_unpacklo_ps((__m512)c, (__m512)d), _mm512_unpackhi_ps((__m512)c, (__m512)d));
+    __m512 both = _mm512_add_ps(_mm512_shuffle_ps(first, second, 0x44), _mm512_shuffle_ps(first, second, 0xEE));
+    __m256 half = _mm256_add_ps(_mm512_castps512_ps256(both), _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(both), 1)));
+    return (four)_mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps(half, 1));
+#elif LANES == 8
+    __m256 both = _mm256_hadd_ps(_mm256_hadd_ps((__m256)a, (__m256)b), _mm256_hadd_ps((__m256)c, (__m256)d));
+    return (four)_mm_add_ps(_mm256_castps256_ps128(both), _mm256_extractf128_ps(both, 1));
+#else
+    return (four){summed(a), summed(b), summed(c), summed(d)};
+#endif
+}
+
+INLINE vector either(whole condition, vector yes, vector no) {
+    return (vector)((condition & (whole)yes) | (~condition & (whole)no));
+}
+
+/* e to the x, to the last bit or two of a float (Cephes) */
+INLINE vector exponential(vector x) {
+    const vector none = {0};
+    x = either(x < -87.f, none - 87.f, x);
+    x = either(x > 88.f, none + 88.f, x);
+    vector scaled = x * 1.44269504f;
+    whole n = __builtin_convertvector(scaled + either(scaled < 0, none - .5f, none + .5f), whole);
+    vector turns = __builtin_convertvector(n, vector);
+    vector r = x - turns * 0.693359375f + turns * 2.12194440e-4f;
+    vector p = none + 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    return (p * r * r + r + 1.f) * (vector)((n + 127) << 23);
+}
+
+enum { NONE, RELU, RELU_SQUARED, GELU_TANH, GELU_ERF };
+
+INLINE vector activated(vector x, int kind) {
+    const vector none = {0};
+    vector positive = either(x > 0, x, none);
+    if (kind == RELU) return positive;
+    if (kind == RELU_SQUARED) return positive * positive;
+    if (kind == GELU_TANH) return x / (1.f + exponential(-1.5957691216f * (x + 0.044715f * x * x * x)));
+    if (kind == GELU_ERF) {      /* Abramowitz & Stegun 7.1.26: what is left of 1 beyond |x|, to 1.5e-7 */
+        vector z = either(x < 0, -x, x) * 0.70710678f, t = 1.f / (1.f + 0.3275911f * z);
+        vector p = none + 1.061405429f;
+        p = p * t - 1.453152027f;
+        p = p * t + 1.421413741f;
+        p = p * t - 0.284496736f;
+        p = p * t + 0.254829592f;
+        vector beyond = .5f * p * t * exponential(-z * z);
+        return x * either(x > 0, 1.f - beyond, beyond);
+    }
+    return x;
+}
+
+typedef struct {
+    const float *x, *bias, *scale, *residual;
+    const void *weight;
+    float *out;
+    long rows, inputs, outputs, small, activation;
+} product_of;
+
+INLINE float tail(const void *weight, int small, const float *x, long from, long inputs) {
+    float total = 0;
+    for (long k = from; k < inputs; k++) total += (small ? (float)((const int8_t *)weight)[k] : ((const float *)weight)[k]) * x[k];
+    return total;
+}
+
+/* four outputs of `abreast` rows; float weights, or bytes of which one scale per output makes weights in the end */
+INLINE void block(const product_of *p, const void *weight, int small, long output, long row, int abreast, long ahead) {
+    vector sum[OUTPUTS][ABREAST];
+    const long inputs = p->inputs, line = small ? 64 : 16;
+    const float *w = weight, *x = p->x + row * inputs;
+    const int8_t *w8 = weight;
+    long k = 0;
+    for (int o = 0; o < OUTPUTS; o++)
+        for (int b = 0; b < abreast; b++) sum[o][b] = (vector){0};
+    for (; k + line <= inputs; k += line) {
+        if (ahead)
+            for (int o = 0; o < OUTPUTS; o++)
+                __builtin_prefetch(small ? (const char *)(w8 + o * inputs + k) + ahead : (const char *)(w + o * inputs + k) + ahead);
+#pragma GCC unroll 4
+        for (long j = k; j < k + line; j += LANES) {
+            vector there[ABREAST];
+            for (int b = 0; b < abreast; b++) there[b] = load(x + b * inputs + j);
+            for (int o = 0; o < OUTPUTS; o++) {
+                vector here = small ? load_bytes(w8 + o * inputs + j) : load(w + o * inputs + j);
+                for (int b = 0; b < abreast; b++) sum[o][b] += here * there[b];
+            }
+        }
+    }
+    for (; k + LANES <= inputs; k += LANES)
+        for (int o = 0; o < OUTPUTS; o++) {
+            vector here = small ? load_bytes(w8 + o * inputs + k) : load(w + o * inputs + k);
+            for (int b = 0; b < abreast; b++) sum[o][b] += here * load(x + b * inputs + k);
+        }
+    for (int b = 0; b < abreast; b++) {
+        const long place = (row + b) * p->outputs + output;
+        four value = summed_four(sum[0][b], sum[1][b], sum[2][b], sum[3][b]);
+        if (k < inputs)
+            for (int o = 0; o < OUTPUTS; o++)
+                value[o] += tail(small ? (const void *)(w8 + o * inputs) : (const void *)(w + o * inputs), small, x + b * inputs, k, inputs);
+        if (p->scale) value *= *(const four *)(p->scale + output);
+        if (p->bias) value += *(const four *)(p->bias + output);
+        if (p->residual && p->activation == NONE) value += *(const four *)(p->residual + place);
+        *(four *)(p->out + place) = value;
+    }
+}
+
+/* one output of one row: what is left where outputs do not come in fours */
+static void single(const product_of *p, long output, long row) {
+    const long place = row * p->outputs + output;
+    const void *weight = p->small ? (const void *)((const int8_t *)p->weight + output * p->inputs)
+                                  : (const void *)((const float *)p->weight + output * p->inputs);
+    float value = tail(weight, p->small != 0, p->x + row * p->inputs, 0, p->inputs);
+    if (p->scale) value *= p->scale[output];
+    if (p->bias) value += p->bias[output];
+    if (p->residual && p->activation == NONE) value += p->residual[place];
+    p->out[place] = value;
+}
+
+/* all rows meet a few outputs, as many abreast as the registers hold */
+INLINE void every_row(const product_of *p, const void *weight, int small, long output, long ahead) {
+    long row = 0;
+    while (row < p->rows) {
+        long left = p->rows - row;
+        int abreast = 1;
+#if ABREAST == 6
+        if (left >= 6 && left != 8) block(p, weight, small, output, row, abreast = 6, ahead);
+        else if (left >= 4) block(p, weight, small, output, row, abreast = 4, ahead);
+        else
+#endif
+#if ABREAST == 3
+        if (left >= 3 && left != 4) block(p, weight, small, output, row, abreast = 3, ahead);
+        else
+#endif
+        if (left >= 2) block(p, weight, small, output, row, abreast = 2, ahead);
+        else block(p, weight, small, output, row, abreast = 1, ahead);
+        row += abreast;
+        ahead = 0;                                  /* the weights are at hand after the first rows */
+    }
+}
+
+static void finished(const product_of *p, long first, long last) {
+    for (long row = 0; row < p->rows; row++) {
+        float *out = p->out + row * p->outputs;
+        const float *residual = p->residual ? p->residual + row * p->outputs : 0;
+        for (long o = first; o < last; o += LANES) {
+            long there = last - o < LANES ? last - o : LANES;
+            float some[LANES] = {0};
+            memcpy(some, out + o, there * sizeof(float));
+            vector value = activated(load(some), p->activation);
+            *(vector *)some = value;
+            if (residual)
+                for (long i = 0; i < there; i++) some[i] += residual[o + i];
+            memcpy(out + o, some, there * sizeof(float));
+        }
+    }
+}
+
+INLINE void share(const product_of *p, int small, long first, long last) {
+    const long size = small ? 1 : 4, next = size * OUTPUTS * p->inputs;
+    const long near = next > 16384 ? 16384 : next;                /* bytes ahead that are asked of memory */
+    float *unpacked = small && p->rows > 1 ? aligned_alloc(64, (sizeof(float) * OUTPUTS * p->inputs + 63) / 64 * 64) : 0;
+    long output = first;
+    for (; output + OUTPUTS <= last; output += OUTPUTS) {
+        const char *weight = (const char *)p->weight + size * output * p->inputs;
+        if (!small) every_row(p, weight, 0, output, near);
+        else if (p->rows == 1) block(p, weight, 1, output, 0, 1, near);
+        else {
+            const int8_t *packed = (const int8_t *)weight;
+            long k = 0;
+            for (; k + LANES <= OUTPUTS * p->inputs; k += LANES) {
+                __builtin_prefetch(packed + k + near);
+                *(vector *)(unpacked + k) = load_bytes(packed + k);
+            }
+            for (; k < OUTPUTS * p->inputs; k++) unpacked[k] = packed[k];
+            every_row(p, unpacked, 0, output, 0);
+        }
+    }
+    for (; output < last; output++)
+        for (long row = 0; row < p->rows; row++) single(p, output, row);
+    free(unpacked);
+    if (p->activation != NONE) finished(p, first, last);
+}
+
+static void multiply(const product_of *p, long threads) {
+    const long blocks = p->outputs / OUTPUTS;
+    if (p->rows * p->inputs * p->outputs < SERIAL || blocks < threads) threads = 1;
+#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
+    for (long t = 0; t < threads; t++) {
+        long first = blocks * t / threads * OUTPUTS, last = t + 1 == threads ? p->outputs : blocks * (t + 1) / threads * OUTPUTS;
+        if (p->small) share(p, 1, first, last);
+        else share(p, 0, first, last);
+    }
+}
+
+/* out [rows, outputs] = residual + activation(x [rows, inputs] times weight [outputs, inputs] transposed, times scale, + bias).
+ * A residual may be `out` itself where there is no activation. */
+void product(const float *x, const void *weight, const float *bias, const float *scale, const float *residual, float *out,
+             long rows, long inputs, long outputs, long activation, long threads) {
+    const product_of p = {x, bias, scale, residual, weight, out, rows, inputs, outputs, scale != 0, activation};
+    multiply(&p, threads);
+}
+
+INLINE float dot(const float *a, const float *b, long size) {
+    vector sum = {0}, other = {0};
+    long i = 0;
+    for (; i + 2 * LANES <= size; i += 2 * LANES) {
+        sum += load(a + i) * load(b + i);
+        other += load(a + i + LANES) * load(b + i + LANES);
+    }
+    for (; i + LANES <= size; i += LANES) sum += load(a + i) * load(b + i);
+    float total = summed(sum + other);
+    for (; i < size; i++) total += a[i] * b[i];
+    return total;
+}
+
+/* one query looks at the first `length` places; scores has room for a multiple of LANES */
+static void look(const float *query, const float *keys, const float *values, float *out, long length, long size, float *scores) {
+    const float scale = 1.f / sqrtf((float)size);
+    float most = -INFINITY;
+    long padded = (length + LANES - 1) / LANES * LANES;
+    for (long i = 0; i < length; i++) {
+        scores[i] = dot(query, keys + i * size, size) * scale;
+        most = scores[i] > most ? scores[i] : most;
+    }
+    for (long i = length; i < padded; i++) scores[i] = -INFINITY;
+    vector total = {0};
+    for (long i = 0; i < padded; i += LANES) {
+        vector share = exponential(load(scores + i) - most);
+        *(vector *)(scores + i) = share;
+        total += share;
+    }
+    float all = summed(total);
+    for (long i = length; i < padded; i++) all -= scores[i];
+    long at = 0;
+    for (; at + 4 * LANES <= size; at += 4 * LANES) {
+        vector a = {0}, b = {0}, c = {0}, d = {0};
+        for (long i = 0; i < length; i++) {
+            const float *value = values + i * size + at;
+            a += scores[i] * load(value), b += scores[i] * load(value + LANES);
+            c += scores[i] * load(value + 2 * LANES), d += scores[i] * load(value + 3 * LANES);
+        }
+        *(vector *)(out + at) = a / all, *(vector *)(out + at + LANES) = b / all;
+        *(vector *)(out + at + 2 * LANES) = c / all, *(vector *)(out + at + 3 * LANES) = d / all;
+    }
+    for (; at + LANES <= size; at += LANES) {
+        vector a = {0};
+        for (long i = 0; i < length; i++) a += scores[i] * load(values + i * size + at);
+        *(vector *)(out + at) = a / all;
+    }
+    for (; at < size; at++) {
+        float a = 0;
+        for (long i = 0; i < length; i++) a += scores[i] * values[i * size + at];
+        out[at] = a / all;
+    }
+}
+
+/* queries [rows, heads, size] look at keys and values [rows, heads, room, size]: each row at its own first `lengths` + `more` */
+void attend(const float *queries, long query_row, const float *keys, const float *values, const int64_t *lengths, long more,
+            float *out, long rows, long heads, long room, long size, long threads) {
+    long longest = 0, all = 0;
+    for (long row = 0; row < rows; row++) {
+        all += (lengths[row] + more) * heads * size * 2;
+        longest = lengths[row] + more > longest ? lengths[row] + more : longest;
+    }
+    if (all < SERIAL) threads = 1;
+#pragma omp parallel num_threads(threads) if (threads > 1)
+    {
+        float *scores = malloc(sizeof(float) * (longest + LANES));
+#pragma omp for schedule(static)
+        for (long i = 0; i < rows * heads; i++)
+            look(queries + i / heads * query_row + i % heads * size, keys + i * room * size, values + i * room * size,
+                 out + i * size, lengths[i / heads] + more, size, scores);
+        free(scores);
+    }
+}
+
+/* keys and values [rows, heads, size] of one more token take their place in a cache [rows, heads, room, size] */
+void keep(const float *keys, long key_row, const float *values, long value_row, const int64_t *lengths, float *kept_keys,
+          float *kept_values, long rows, long heads, long room, long size) {
+    for (long row = 0; row < rows; row++)
+        for (long head = 0; head < heads; head++) {
+            long place = ((row * heads + head) * room + lengths[row]) * size;
+            memcpy(kept_keys + place, keys + row * key_row + head * size, size * sizeof(float));
+            memcpy(kept_values + place, values + row * value_row + head * size, size * sizeof(float));
+        }
+}
+
+/* to zero mean (unless `root`: root mean square alone) and unit size */
+static void norm(const float *x, const float *gain, const float *offset, float *out, long size, double epsilon, int root) {
+    float mean = 0, square = 0;
+    vector sum = {0}, squares = {0};
+    long i = 0;
+    if (!root) {
+        for (; i + LANES <= size; i += LANES) sum += load(x + i);
+        for (mean = summed(sum); i < size; i++) mean += x[i];
+        mean /= size;
+    }
+    for (i = 0; i + LANES <= size; i += LANES) squares += (load(x + i) - mean) * (load(x + i) - mean);
+    for (square = summed(squares); i < size; i++) square += (x[i] - mean) * (x[i] - mean);
+    float scale = 1.f / sqrtf(square / size + (float)epsilon);
+    for (i = 0; i + LANES <= size; i += LANES) {
+        vector value = (load(x + i) - mean) * scale;
+        if (gain) value *= load(gain + i);
+        if (offset) value += load(offset + i);
+        *(vector *)(out + i) = value;
+    }
+    for (; i < size; i++) {
+        float value = (x[i] - mean) * scale;
+        if (gain) value *= gain[i];
+        out[i] = offset ? value + offset[i] : value;
+    }
+}
+
+/* A program: what one token per row goes through, one step after the other, without a word of Python in between. */
+enum { EMBED, NORM_LAYER, NORM_ROOT, TURN, PRODUCT, ATTEND };
+
+typedef struct {
+    int64_t kind;
+    float *from, *to;                        /* [rows, ...] */
+    const float *first, *second, *third, *residual;
+    int64_t a, b, c, d;
+    double epsilon;
+} instruction;
+
+void run(const instruction *program, long count, long rows, const int64_t *ids, const int64_t *lengths, float *kept, long room,
+         long threads) {
+    for (const instruction *now = program; now < program + count; now++) {
+        const long a = now->a, b = now->b, c = now->c, d = now->d;
+        if (now->kind == EMBED) {            /* tables of tokens and of positions, a: width */
+            for (long row = 0; row < rows; row++)
+                for (long i = 0; i < a; i++)
+                    now->to[row * a + i] = now->first[ids[row] * a + i] + (now->second ? now->second[lengths[row] * a + i] : 0.f);
+        } else if (now->kind == NORM_LAYER || now->kind == NORM_ROOT) {          /* a: size, b: groups, c, d: from row to row */
+            for (long row = 0; row < rows; row++)
+                for (long group = 0; group < b; group++)
+                    norm(now->from + row * c + group * a, now->first, now->second, now->to + row * d + group * a, a, now->epsilon,
+                         now->kind == NORM_ROOT);
+        } else if (now->kind == TURN) {      /* cosines and sines [positions, a / 2], a: size, b: groups, c: from row to row */
+            for (long row = 0; row < rows; row++)
+                for (long group = 0; group < b; group++)
+                    for (long i = 0; i < a / 2; i++) {
+                        float *x = now->to + row * c + group * a + i, left = x[0], right = x[a / 2];
+                        float cosine = now->first[lengths[row] * (a / 2) + i], sine = now->second[lengths[row] * (a / 2) + i];
+                        x[0] = left * cosine + right * sine, x[a / 2] = right * cosine - left * sine;
+                    }
+        } else if (now->kind == PRODUCT) {   /* weight, bias, scale; a: inputs, b: outputs, c: activation */
+            const product_of p = {now->from, now->second, now->third, now->residual, now->first, now->to, rows, a, b,
+                                  now->third != 0, c};
+            multiply(&p, threads);
+        } else if (now->kind == ATTEND) {    /* from: queries, keys and values; a: heads, b: size, c: layer */
+            const long width = a * b, layer = rows * a * room * b;
+            float *keys = kept + 2 * c * layer, *values = keys + layer;
+            keep(now->from + width, 3 * width, now->from + 2 * width, 3 * width, lengths, keys, values, rows, a, room, b);
+            attend(now->from, 3 * width, keys, values, lengths, 1, now->to, rows, a, room, b, threads);
+        }
+    }
+}

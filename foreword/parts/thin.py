@@ -1,0 +1,198 @@
+"""Products with few rows, in C: generation reads every weight for one token, and torch reads at half the memory's speed.
+
+The source beside this file is compiled at first use, for the processor it runs on, and kept in the user's cache folder.
+Where there is no compiler, torch answers, with the same numbers.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch  # before any compiled product: both then share one set of threads
+import torch.nn.functional as F
+from torch import Tensor
+
+from foreword.basics.progress import say
+
+ROWS = 32             # with more, the arithmetic takes longer than the reading, and torch's products are the better ones
+ACTIVATIONS = {"": 0, "relu": 1, "relu_squared": 2, "gelu_tanh": 3, "gelu_erf": 4}
+SOURCE = Path(__file__).with_name("thin.c")
+FLAGS = ("-O3", "-fno-tree-vectorize", "-fno-math-errno", "-shared", "-fPIC")       # its vectors are written out: more hurt
+SPEED = (("-march=native", "-fopenmp"), ("-mcpu=native", "-fopenmp"), ("-march=native",), ())       # the first that works
+
+
+def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor | None = None, activation: str = "",
+            residual: Tensor | None = None, library: Any = None) -> Tensor:
+    """x [rows, inputs], weight [outputs, inputs] -> residual + activation(x weight' + bias) [rows, outputs].
+
+    A weight of int8 has one `scale` for each output.
+    """
+    library = library or (compiled() if fits(x) and weight.is_contiguous() else None)
+    if library is None:
+        return in_torch(x, weight, bias, scale, activation, residual)
+    x, (outputs, inputs) = x.contiguous(), weight.shape
+    if x.size(1) != inputs or weight.dtype is not (torch.float32 if scale is None else torch.int8):
+        raise ValueError(f"x {list(x.shape)} does not fit a weight {list(weight.shape)} of {weight.dtype}")
+    residual = None if residual is None else residual.contiguous()
+    out = torch.empty(x.size(0), outputs)
+    library.product(x.data_ptr(), weight.data_ptr(), _place(bias), _place(scale), _place(residual), out.data_ptr(),
+                    x.size(0), inputs, outputs, ACTIVATIONS[activation], torch.get_num_threads())
+    return out
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, library: Any = None) -> Tensor:
+    """queries [rows, heads, 1, size] look at keys and values [rows, heads, room, size], each row at its first `lengths`."""
+    library = library or (compiled() if fits(queries) and keys.is_contiguous() and values.is_contiguous() else None)
+    if library is None:
+        return _attend(queries, keys, values, lengths)
+    rows, heads, room, size = keys.shape
+    queries = _by_row(queries)
+    out = torch.empty(rows, heads, 1, size)
+    library.attend(queries.data_ptr(), queries.stride(0), keys.data_ptr(), values.data_ptr(), lengths.data_ptr(), 0,
+                   out.data_ptr(), rows, heads, room, size, torch.get_num_threads())
+    return out
+
+
+def keep(keys: Tensor, values: Tensor, kept_keys: Tensor, kept_values: Tensor, lengths: Tensor, library: Any = None) -> None:
+    """keys, values [rows, heads, 1, size] take the place after the first `lengths` of [rows, heads, room, size]."""
+    library = library or (compiled() if fits(keys) and kept_keys.is_contiguous() and kept_values.is_contiguous() else None)
+    if library is None:
+        every = torch.arange(len(lengths), device=lengths.device)
+        kept_keys[every, :, lengths], kept_values[every, :, lengths] = keys[:, :, 0], values[:, :, 0]
+        return
+    rows, heads, room, size = kept_keys.shape
+    keys, values = _by_row(keys), _by_row(values)
+    library.keep(keys.data_ptr(), keys.stride(0), values.data_ptr(), values.stride(0), lengths.data_ptr(),
+                 kept_keys.data_ptr(), kept_values.data_ptr(), rows, heads, room, size)
+
+
+def fits(x: Tensor) -> bool:
+    return x.dtype is torch.float32 and x.device.type == "cpu"
+
+
+def _place(x: Tensor | None) -> int:
+    return 0 if x is None else x.data_ptr()
+
+
+def _by_row(x: Tensor) -> Tensor:
+    """[rows, heads, 1, size] with the heads of a row one behind the other."""
+    size = x.size(3)
+    return x if x.stride(3) == 1 and x.stride(1) == size else x.contiguous()
+
+
+# the same in torch
+
+def in_torch(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor | None = None, activation: str = "",
+             residual: Tensor | None = None) -> Tensor:
+    """`product` for any number of rows, on any device."""
+    out = F.linear(x, weight, bias) if scale is None else by_pieces(x, weight, bias, scale)
+    if activation:
+        out = {"relu": F.relu, "relu_squared": lambda y: F.relu(y).square(), "gelu_erf": F.gelu,
+               "gelu_tanh": lambda y: F.gelu(y, approximate="tanh")}[activation](out)
+    return out if residual is None else residual + out
+
+
+def by_pieces(x: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor, outputs: int = 4096) -> Tensor:
+    """A product with weights of int8, some outputs at a time: all of the weights never exist in float32 together."""
+    out = x.new_empty(*x.shape[:-1], weight.size(0))
+    for start in range(0, weight.size(0), outputs):
+        stop = start + outputs
+        some = weight[start:stop].to(x.dtype).mul_(scale[start:stop, None])
+        out[..., start:stop] = F.linear(x, some, None if bias is None else bias[start:stop])
+    return out
+
+
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
+    longest = int(lengths.max())
+    seen = None
+    if int(lengths.min()) < longest:
+        seen = (torch.arange(longest, device=lengths.device) < lengths[:, None])[:, None, None]
+    return F.scaled_dot_product_attention(queries, keys[:, :, :longest], values[:, :, :longest], attn_mask=seen)
+
+
+# compiling
+
+@functools.cache
+def compiled() -> Any:
+    """The library for this machine, or None where it cannot be made: said once."""
+    try:
+        return load(build())
+    except (OSError, subprocess.SubprocessError) as error:
+        said = getattr(error, "stderr", None) or str(error)
+        say(f"generation uses torch's products, at about half the speed: {said.strip().splitlines()[0]}\n"
+            "    Install a C compiler (gcc or clang; CC=... names another), and it compiles its own in two seconds.")
+        return None
+
+
+def build(more: Sequence[str] = (), source: Path = SOURCE) -> Path:
+    """The compiled library, from the cache folder if it is there."""
+    compiler = os.environ.get("CC") or next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "")
+    if not compiler:
+        raise FileNotFoundError("no C compiler is here.")
+    text = source.read_bytes()
+    told = [compiler, _processor(), *FLAGS, *(flag for speed in SPEED for flag in speed), *more]
+    known = hashlib.sha256(b"\0".join([text, *(word.encode() for word in told)]))
+    path = _cache() / f"thin-{known.hexdigest()[:20]}.so"
+    if path.is_file():
+        return path
+    for attempt, speed in enumerate(SPEED):
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")       # two processes may build at once
+        try:
+            subprocess.run([*compiler.split(), *FLAGS, *speed, *more, str(source), "-o", str(partial), "-lm"], check=True,
+                           capture_output=True, text=True, timeout=120)
+            os.replace(partial, path)
+            return path
+        except subprocess.CalledProcessError:
+            if attempt + 1 == len(SPEED):
+                raise
+        finally:
+            partial.unlink(missing_ok=True)
+    raise RuntimeError("unreachable")
+
+
+def load(path: Path) -> Any:
+    library = ctypes.CDLL(str(path))
+    place, number = ctypes.c_void_p, ctypes.c_long
+    library.product.argtypes = [place] * 6 + [number] * 5
+    library.attend.argtypes = [place, number, *[place] * 3, number, place, *[number] * 5]
+    library.keep.argtypes = [place, number, place, number, *[place] * 3, *[number] * 4]
+    library.run.argtypes = [place, number, number, *[place] * 3, number, number]
+    for function in (library.product, library.attend, library.keep, library.run):
+        function.restype = None
+    return library
+
+
+def _cache() -> Path:
+    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foreword" / "kernels"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass        # a home that cannot be written to: this process compiles for itself
+    return Path(_own_folder())
+
+
+@functools.cache
+def _own_folder() -> str:
+    return tempfile.mkdtemp(prefix="foreword-kernels-")
+
+
+def _processor() -> str:
+    """What tells one kind of processor from another: a home folder may be shared by several machines."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        told = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
+    except OSError:
+        told = [platform.processor()]
+    return "\n".join([platform.machine(), platform.system(), *told])
