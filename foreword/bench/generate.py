@@ -22,6 +22,7 @@ from foreword.generate.sample import Sampling
 from foreword.generate.sample import generate as continued
 from foreword.networks.base import Model
 from foreword.networks.language_model import LanguageModel
+from foreword.parts.frozen import PRECISIONS, freeze
 from foreword.tokens import backends
 from foreword.tokens.kinds import OPEN_ENDED
 from foreword.tokens.tokenizer import Tokenizer, Vocabulary
@@ -29,14 +30,13 @@ from foreword.tokens.tokenizer import Tokenizer, Vocabulary
 PROMPT, NEW = 32, 128
 CONTEXT = 1024
 OURS = "ours"                           # what the names of our own candidates begin with
-PRECISIONS = ("float32",)               # those that `reader` knows
 Ids = Sequence[list[int]]
 Write = Callable[[Ids], list[list[int]]]        # prompts -> what follows each, NEW tokens
 
 
 def reader(model: Model, vocabulary: Vocabulary, precision: str) -> LanguageModel:
     """Our model, ready to be asked for next tokens."""
-    return language_model(model, vocabulary)
+    return language_model(freeze(model, precision), vocabulary)
 
 
 def measure(name: str = "124m", batches: Sequence[int] = (1, 8, 32), rounds: int = 3) -> dict[str, Any]:

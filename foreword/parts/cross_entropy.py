@@ -47,13 +47,15 @@ class _Summed(torch.autograd.Function):
             of_weight.index_add_(0, targets, hidden.to(weight.dtype), alpha=-1.0)
         if of_bias is not None:
             of_bias.sub_(torch.bincount(targets, minlength=len(of_bias)))
-        ctx.save_for_backward(of_hidden, of_weight, of_bias)
+        ctx.slopes = [of_hidden, of_weight, of_bias]
         return total
 
     @staticmethod
     def backward(ctx: Any, *upstream: Tensor) -> Any:
-        grads = [None if slope is None else slope * upstream[0] for slope in ctx.saved_tensors]
-        return (*grads, None, None)
+        if ctx.slopes is None:
+            raise RuntimeError("this loss has been passed back already; its gradients were not kept")
+        slopes, ctx.slopes = ctx.slopes, None        # scaled where they stand: a second copy of the vocabulary's is large
+        return (*(None if slope is None else slope.mul_(upstream[0]) for slope in slopes), None, None)
 
 
 def summed_nll(hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:

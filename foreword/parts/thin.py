@@ -22,6 +22,7 @@ import torch  # before any compiled product: both then share one set of threads
 import torch.nn.functional as F
 from torch import Tensor
 
+from foreword.basics.files import cache_folder
 from foreword.basics.progress import say
 
 ROWS = 32             # with more, the arithmetic takes longer than the reading, and torch's products are the better ones
@@ -173,7 +174,7 @@ def load(path: Path) -> Any:
 
 
 def _cache() -> Path:
-    folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "foreword" / "kernels"
+    folder = cache_folder() / "kernels"
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if os.access(folder, os.W_OK):

@@ -175,7 +175,8 @@ class Session:
         vocabulary = self.tokenizer.name
         size = f"{thousands(self.model.parameter_count())} parameters" if isinstance(self.model, Model) else "counts"
         say(f"{self.recipe.name}{' ' + self.recipe.size if self.recipe.size else ''}: {size}, {vocabulary}, "
-            f"{thousands(self.store.tokens)} tokens of training text, budget {self.recipe.training.budget}, on {self.hardware}")
+            f"{thousands(self.store.tokens)} tokens of training text, budget {self.recipe.training.budget}"
+            + (f", on {self.hardware}" if isinstance(self.model, Model) else ""))
         if (meant := kind(self.recipe.tokenizer)) != self.tokenizer.kind:
             say(f"the recipe means a {meant} tokenizer; the store's {self.tokenizer.name} is used.")
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint,

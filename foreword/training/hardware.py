@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import platform
 import subprocess
@@ -54,8 +55,9 @@ class Hardware:
         return cls(device, precision, compile, True, auto_batch)      # type: ignore[arg-type]
 
     def __str__(self) -> str:
-        return f"{self.device} ({torch.get_num_threads()} threads), {self.precision}" if self.device == "cpu" else (
-            f"{self.device}, {self.precision}")
+        threads = torch.get_num_threads()
+        here = f"{self.device} ({threads} thread{'s' * (threads > 1)})" if self.device == "cpu" else self.device
+        return f"{here}, {self.precision}"
 
     def autocast(self) -> AbstractContextManager:
         if self.precision == "float32":
@@ -116,6 +118,13 @@ def speed(precision: str) -> float | None:
             known.parent.mkdir(parents=True, exist_ok=True)
             write_json(known, facts)
     return facts[precision]
+
+
+def give_back_memory(at_least: int = 4 * 2**20) -> None:
+    """Large tensors go back to the system when they are done with (glibc would keep them, in pieces: a tenth more)."""
+    threshold = -3                 # M_MMAP_THRESHOLD of malloc.h
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(threshold, at_least)
 
 
 def free_memory(device: str) -> int:

@@ -26,7 +26,7 @@ from foreword.parts.block import layers
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training import OPTIMIZERS, SCHEDULES, room
 from foreword.training.compiling import Compiling
-from foreword.training.hardware import Hardware, free_memory
+from foreword.training.hardware import Hardware, free_memory, give_back_memory
 from foreword.training.optimizers import OptimizerSpec
 from foreword.training.schedules import Schedule
 
@@ -120,6 +120,7 @@ class GradientLearner:
     def __init__(self, spec: GradientTraining, model: Model, objective: Objective, tokenizer: Tokenizer,
                  hardware: Hardware | None = None):
         self.hardware = hardware or Hardware()
+        give_back_memory()
         self.spec, self.model, self.objective, self.tokenizer = spec, model.to(self.hardware.device), objective, tokenizer
         for block in layers(model):
             block.recompute = spec.recompute

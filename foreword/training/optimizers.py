@@ -134,12 +134,17 @@ def orthogonal(x: Tensor, steps: int = 4) -> Tensor:
     square = wide @ wide.mT
     fit = square.abs().sum(-1, keepdim=True).clamp(min=1e-14).rsqrt()
     square = square * fit * fit.mT
-    whole = None
-    for step in range(steps):
-        factor = torch.baddbmm(square, square, square, beta=-4.7750, alpha=2.0315)
-        factor.diagonal(dim1=1, dim2=2).add_(3.4445)
-        whole = factor if whole is None else factor @ whole
-        if step + 1 < steps:
-            square = factor @ square @ factor
+    factor = whole = _factor(square)
+    for _ in range(steps - 1):
+        square = factor @ square @ factor
+        factor = _factor(square)
+        whole = factor @ whole
     made = whole @ (wide * fit)
     return made if x.size(1) <= x.size(2) else made.mT
+
+
+def _factor(square: Tensor) -> Tensor:
+    """3.4445 - 4.7750 x + 2.0315 x^2, which the matrix is multiplied by: Jordan's numbers, steep where values are small."""
+    made = torch.baddbmm(square, square, square, beta=-4.7750, alpha=2.0315)
+    made.diagonal(dim1=1, dim2=2).add_(3.4445)
+    return made

@@ -124,7 +124,7 @@ def test_train_leaves_a_whole_run(made, name) -> None:
 def test_train_says_where_the_run_is_on_stdout_and_the_rest_on_stderr(tmp_path, made) -> None:
     said = run("train", "gpt2", *TINY, "--budget", 2, "--data", made("bpe"), "--out", tmp_path / "run")
     assert said.right() == f"{tmp_path / 'run'}\n"
-    assert re.search(r"^gpt2 laptop: [\d,]+ parameters, byte-bpe-500, [\d,]+ tokens of training text, budget 2$", said.err, re.M)
+    assert re.search(r"^gpt2 laptop: [\d,]+ parameters, byte-bpe-500, [\d,]+ tokens of training text, budget 2, on cpu \(\d+ threads?\), float32$", said.err, re.M)
     assert f"model in {tmp_path / 'run' / 'model'}" in said.err
 
 

@@ -46,3 +46,11 @@ def test_all_logits_never_exist_together(monkeypatch):
     hidden, weight = torch.randn(4096, 8, requires_grad=True), torch.randn(5000, 8, requires_grad=True)
     summed_nll(hidden, weight, None, torch.zeros(4096, dtype=torch.long)).backward()
     assert max(widest) == cross_entropy.ROWS * 5000
+
+
+def test_passing_back_twice_is_refused_rather_than_wrong():
+    hidden, weight = torch.randn(6, 4, requires_grad=True), torch.randn(9, 4, requires_grad=True)
+    loss = summed_nll(hidden, weight, None, torch.arange(6))
+    loss.backward(retain_graph=True)
+    with pytest.raises(RuntimeError, match="already"):
+        loss.backward()
