@@ -34,6 +34,19 @@ def test_mixed_text_gives_the_same_ids(trained):
     assert np.array_equal(trained.encode_many([text])[0], trained.backend.encode(text, add_special_tokens=False).ids)
 
 
+def test_ten_megabytes_of_mixed_text_give_the_same_ids(trained):
+    """English, Chinese, code, numbers and emoji in ever new order, as tiktoken and tokenizers cut it."""
+    draw = random.Random(7)
+    pieces = [*topics.values(), CHINESE * 8, "👩‍👩‍👧 naïve don't 12,345\n" * 20, "\tif x != 0x1F:\r\n        return {}\n" * 20]
+    texts, size = [], 0
+    while size < 10_000_000:
+        texts.append("".join(draw.choice(pieces) + str(draw.random()) for _ in range(12)))
+        size += len(texts[-1].encode())
+    engine = quick.quick_encoder(trained.backend)
+    for text, encoding in zip(texts, trained.backend.encode_batch_fast(texts, add_special_tokens=False)):
+        assert np.array_equal(engine(text), encoding.ids)
+
+
 def test_every_character_there_is_gives_the_same_ids(trained):
     """The two libraries know Unicode from different tables: a letter to one could be a sign to the other."""
     engine = quick.quick_encoder(trained.backend)
