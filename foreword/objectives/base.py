@@ -97,4 +97,8 @@ class Objective(Spec):
 def charge_tokens(model: Model, output: Output, targets: Tensor) -> dict[str, Charge]:
     """Only positions with a target reach the vocabulary: logits are the widest tensor there is."""
     guessed = targets != NOTHING
-    return {"tokens": Charge(model.heads["tokens"].total(output.last[guessed], targets[guessed]))}
+    if bool(guessed.all()):        # nothing to leave out: nothing to copy
+        hidden, wanted = output.last.flatten(0, -2), targets.flatten()
+    else:
+        hidden, wanted = output.last[guessed], targets[guessed]
+    return {"tokens": Charge(model.heads["tokens"].total(hidden, wanted))}

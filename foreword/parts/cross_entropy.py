@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-ROWS = 256        # rows of logits at a time; more would leave the cache, fewer would starve the matrix product
+ROWS = 256            # rows of logits at a time, at least: fewer would starve the matrix product
+LOGITS = 2**21        # and about so many logits: more would leave the cache
 
 
 class _Summed(torch.autograd.Function):
@@ -23,8 +24,9 @@ class _Summed(torch.autograd.Function):
         of_weight = torch.zeros_like(weight) if learning else None
         of_bias = torch.zeros_like(bias) if learning and bias is not None else None
         total, table = weight.new_zeros(()), weight.to(low)
-        for start in range(0, len(hidden), ROWS):
-            rows, wanted = hidden[start: start + ROWS].to(low), targets[start: start + ROWS]
+        piece = max(ROWS, LOGITS // len(weight))
+        for start in range(0, len(hidden), piece):
+            rows, wanted = hidden[start: start + piece].to(low), targets[start: start + piece]
             logits = (rows @ table.t()).to(weight.dtype)
             if bias is not None:
                 logits += bias
@@ -36,7 +38,7 @@ class _Summed(torch.autograd.Function):
                 continue
             # the slope of a logit is odds / whole, less 1 at the target; dividing the narrow side spares a pass over the wide
             share, narrow = odds.to(low), rows / whole.to(low)
-            of_hidden[start: start + ROWS] = (share @ table).div_(whole.to(low)).sub_(table[wanted])
+            of_hidden[start: start + piece] = (share @ table).div_(whole.to(low)).sub_(table[wanted])
             if low == weight.dtype:
                 of_weight.addmm_(share.t(), narrow)
             else:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from foreword.counts.model import CountModel
 
 
+LARGE = 50_000_000        # parameters from which memory is worth more than the time it takes to fetch it again
+
+
 @dataclass(frozen=True)
 class Report:
     """What one step did."""
@@ -120,7 +123,8 @@ class GradientLearner:
     def __init__(self, spec: GradientTraining, model: Model, objective: Objective, tokenizer: Tokenizer,
                  hardware: Hardware | None = None):
         self.hardware = hardware or Hardware()
-        give_back_memory()
+        if model.parameter_count() > LARGE:
+            give_back_memory()
         self.spec, self.model, self.objective, self.tokenizer = spec, model.to(self.hardware.device), objective, tokenizer
         for block in layers(model):
             block.recompute = spec.recompute
