@@ -90,16 +90,16 @@ def test_copies_are_left_out_before_the_split(demo) -> None:
 
 def test_every_setting_is_in_the_page(demo) -> None:
     content = html.unescape(page(demo))
-    for words in ('name = "gpt2"', 'budget = "5"', "byte-level BPE", "by a hash of each document"):
+    for words in ('name = "modern-gpt"', 'budget = "5"', "byte-level BPE", "by a hash of each document"):
         assert words in content
 
 
 def test_given_again_it_does_nothing_twice_and_refuses_other_text(demo, text) -> None:
     folder, out, first = demo
-    before = (out / "runs/gpt-2/model/model.safetensors").read_bytes()
+    before = (out / "runs/modern-gpt/model/model.safetensors").read_bytes()
     again = run("demo", "--data", folder, "--budget", "5", "--out", out)
     again.right()
     assert again.err.count("this run is finished") == 7
-    assert (out / "runs/gpt-2/model/model.safetensors").read_bytes() == before
+    assert (out / "runs/modern-gpt/model/model.safetensors").read_bytes() == before
     said = run("demo", "--data", text, "--budget", "5", "--out", out).fault()
     assert said == f"{out} holds a demonstration on other text ({folder}).\n    Choose another --out."
