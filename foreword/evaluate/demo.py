@@ -172,7 +172,7 @@ def facts(gathered: dict[str, Any], passport: dict[str, Any], recipe: Recipe, we
         ("tokenizer", f"byte-level BPE, {VOCABULARY:,} tokens, trained on the training documents only"),
         (NEURAL.label, f"{passport['parameters']:,} parameters, {passport['tokens']:,} tokens in {duration(passport['seconds'])} "
                        f"({passport['tokens'] / max(passport['seconds'], 1e-9):,.0f} tokens a second), {recipe.paper}"),
-        ("why this one", "of our GPTs it learns most in the same time on this kind of machine: benchmarks/RESULTS.md"),
+        ("why this one", "after the same core-seconds it predicts better than a GPT-2 of that size (benchmarks/RESULTS.md)"),
         ("mixture", " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items())
                     + ", weights fitted on validation text"),
         ("evaluated", f"at most {EVALUATED:,} bytes of test documents, each model on the same ones"),

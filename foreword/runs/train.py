@@ -110,6 +110,9 @@ class Session:
                 saved = self.run.checkpoints()
                 good = f" The last good weights are in {saved[-1]}." if saved else " Nothing was saved before it."
                 raise RunFailed(failure.what + good, failure.do) from failure
+            finally:
+                if isinstance(trainer.stream, Ahead):
+                    trainer.stream.close()
         if not finished:
             self.save()
             raise Interrupted(f"stopped at step {trainer.progress.step:,}; all of it is saved in {self.run.path}.",

@@ -9,7 +9,7 @@ from statistics import median
 import torch
 from torch import nn
 
-from foreword.basics.messages import duration
+from foreword.basics.messages import Fault, duration
 from foreword.basics.progress import say
 from foreword.parts.block import layers
 from foreword.training.hardware import Compile
@@ -30,7 +30,7 @@ class Compiling:
         self.peak = peak or (lambda: products_a_second(next(model.parameters()).device))
         self.operations = 6 * sum(p.numel() for p in model.parameters() if p.dim() == 2)      # for one token, at least
         self.tokens = 0
-        self.open = bool(self.blocks) and wanted != "off"      # still to be decided
+        self.open = bool(self.blocks) and wanted != "off" and able(next(model.parameters()).device, wanted)   # to be decided
         self.compiled = False
         self.times: list[float] = []
         self.plain: float | None = None       # seconds of a step before
@@ -84,6 +84,21 @@ class Compiling:
         self.compiled = True
         for block in self.blocks:        # alike, so that one compilation serves them all
             block.compile()
+
+
+def able(device: torch.device, wanted: Compile) -> bool:
+    """Whether torch.compile finds what it needs. A run that did not ask for it goes on without, and says so."""
+    from torch._inductor.cpp_builder import get_cpp_compiler
+    try:
+        if device.type == "cpu":
+            get_cpp_compiler()
+        return True
+    except RuntimeError as error:
+        if wanted == "on":
+            raise Fault("torch.compile needs a C++ compiler, and none was found.",
+                        "Install g++ or clang++ (CXX=... names another), or leave --compile on away.") from error
+        say("not compiled: torch.compile needs a C++ compiler, and none was found")
+        return False
 
 
 def products_a_second(device: torch.device, size: int = 1024) -> float:

@@ -175,3 +175,15 @@ def test_a_lower_precision_learns_too(precision, store):
 def test_the_probe_runs_alone():
     done = subprocess.run([sys.executable, "-c", hardware.PROBE, "float32"], capture_output=True, text=True, check=True)
     assert float(done.stdout) > 1e8
+
+
+def test_without_a_compiler_a_run_goes_on_and_one_that_insists_is_told(store, capsys, monkeypatch):
+    def none():
+        raise torch._inductor.exc.InvalidCxxCompiler()
+    import torch._inductor.cpp_builder
+    monkeypatch.setattr(torch._inductor.cpp_builder, "get_cpp_compiler", none)
+    model = learner_for(tiny("gpt2"), store())[0].model
+    assert not Compiling(model, "auto").open
+    assert "needs a C++ compiler" in capsys.readouterr().err
+    with pytest.raises(Fault, match=r"needs a C\+\+ compiler"):
+        Compiling(model, "on")
