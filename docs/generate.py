@@ -150,6 +150,11 @@ def _rows(cls: type[BaseModel], at: str, without: set[str]) -> Iterator[tuple[st
         chosen = name in getattr(cls, "chosen", {})
         default = "`-`" if field.is_required() else f"`{_written(field.default)}`"
         said = ("sections with a `kind`" if "list" in str(inner) else "section with a `kind`") if chosen else _type(inner)
+        section = next((one for one in typing.get_args(inner) if isinstance(one, type) and issubclass(one, Spec)), None)
+        if section and not chosen:         # one that need not be there
+            yield f"{at}{name}", "section", default, _comment(cls, name)
+            yield from _rows(section, f"{at}{name}.", set())
+            continue
         yield f"{at}{name}", said, default, _comment(cls, name)
 
 

@@ -2,13 +2,14 @@
 
 text        where documents come from
 tokens      text <-> ids, and ids on disk
+tasks       labelled examples, how they are asked, what answers are worth
 batches     a store cut into rows, rows into batches
 networks    ids in, vectors out, and a state          (counts: models that count instead of descend)
 objectives  what is hidden, what a wrong guess costs
 training    the calendar (Trainer) and the update (Learner)
 assembly    a recipe becomes objects;   exchange: objects become a Hugging Face folder, and back
 runs        a run folder that reloads itself
-generate    continue a text;            evaluate: how good is it, in bits per byte
+generate    continue a text;            evaluate: how good is it, in bits per byte and at tasks
 bench       our pace beside the machine's limits and other programs'
 cli         one file per verb
 """

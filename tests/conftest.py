@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,10 +10,11 @@ import pytest
 import torch
 
 from foreword.assembly.recipe import Recipe
+from foreword.tasks.place import data_folder
 from foreword.tokens import KINDS
 from foreword.tokens.build import build_store
 from foreword.tokens.store import TokenStore
-from tests.tiny import documents, store_kind
+from tests.tiny import dialogues, documents, store_kind
 
 SETTINGS = {"byte": {}, "byte_bpe": {"vocabulary": 512}, "wordpiece": {"vocabulary": 512, "lowercase": True}}
 
@@ -38,12 +39,15 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def stores(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Stores of the corpus by kind of tokenizer: byte, byte_bpe, wordpiece; and paragraphs, in byte_bpe."""
+    """Stores of the corpus by kind of tokenizer: byte, byte_bpe, wordpiece; and paragraphs and dialogues, in byte_bpe."""
     folder = tmp_path_factory.mktemp("stores")
     for kind, settings in SETTINGS.items():
         build_store([corpus], folder / kind, KINDS.find(kind)(**settings), fractions=(0.8, 0.1, 0.1), workers=1)
     learned = TokenStore.open(folder / "byte_bpe").tokenizer
     build_store([corpus], folder / "paragraphs", learned, documents="paragraph", fractions=(0.8, 0.1, 0.1), workers=1)
+    spoken = folder.parent / f"{folder.name}.jsonl"
+    spoken.write_text("".join(json.dumps({"turns": turns}) + "\n" for turns in dialogues()), encoding="utf-8")
+    build_store([spoken], folder / "dialogues", learned, documents="dialogues", fractions=(0.8, 0.1, 0.1), workers=1)
     return {path.name: path for path in folder.iterdir()}
 
 
@@ -64,7 +68,7 @@ def store_of(store: Callable[..., TokenStore]) -> Callable[..., TokenStore]:
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The shared data: published vocabularies and corpora."""
-    folder = Path(os.environ.get("FOREWORD_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    folder = data_folder()
     if not folder.is_dir():
         pytest.skip(f"the shared data is not in {folder}; say where it is with FOREWORD_DATA")
     return folder

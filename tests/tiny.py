@@ -20,6 +20,7 @@ from foreword.batches.stream import Stream
 from foreword.networks.base import Model
 from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.turns import SKIPPED
 from foreword.training.hardware import Hardware
 
 RECIPES = list(catalogue.built_in())
@@ -36,15 +37,26 @@ def documents() -> Iterator[str]:
         yield "".join(CHINESE[i] for i in draw.integers(len(CHINESE), size=12))
 
 
+def dialogues() -> Iterator[list[str]]:
+    """A question and its answer, several times over, from the same text: who reads the question knows the answer."""
+    words = sorted({word for text in documents() for word in text.split() if word.isalpha()})[:40]
+    for number in range(240):
+        draw = chance(11, number)
+        asked = [words[i] for i in draw.integers(len(words), size=3)]
+        yield [turn for word in asked for turn in (f"what is {word}?", f"{word} is {word[::-1]}.")]
+
+
 def settings_for(recipe: Recipe) -> list[str]:
     """What makes this recipe small, by the settings that it has."""
     network, training, found = recipe.network, recipe.training, []
 
     def has(section: Any, *names: str) -> bool:
-        return all(name in type(section).model_fields for name in names)
+        return all(name in getattr(type(section), "model_fields", ()) for name in names)
 
     if has(network, "layers", "heads", "context"):
         found += ["network.layers=2", "network.heads=2", "network.context=32"]
+        if has(getattr(network, "visible", None), "window"):
+            found += ["network.visible.window=4"]           # narrower than the texts of the tests
     elif has(network, "layers"):
         found += [f"network.layers={min(network.layers, 2)}"]
     if has(network, "width"):
@@ -56,7 +68,9 @@ def settings_for(recipe: Recipe) -> list[str]:
     found += ['training.save="3"', "training.log=2", "training.valid_batches=2"]
     if has(training, "optimizer"):
         found += ["training.batch_size=8", 'training.budget="9"', 'training.evaluate="4"']
-    if has(training, "schedule") and isinstance(training.schedule.warmup, int) and training.schedule.warmup:
+    if has(training, "ramp") and training.ramp:
+        found += ['training.ramp={ start = 2, over = "1ktok" }']
+    if has(training, "schedule") and isinstance(training.schedule.warmup, int | str) and training.schedule.warmup:
         found += ["training.schedule.warmup=2"]
     return found
 
@@ -87,6 +101,8 @@ READERS = [name for name in RECIPES if reads_on(name)]
 
 def store_kind(recipe: Recipe) -> str:
     """The store whose tokenizer has the special tokens that the recipe's objective cannot do without."""
+    if SKIPPED in recipe.batches.marks:
+        return "dialogues"
     return "wordpiece" if recipe.objective.specials else "byte_bpe"
 
 
@@ -121,10 +137,10 @@ def reader(name: str, store: TokenStore, held_out: TokenStore | None = None) -> 
 
 
 def learner_for(recipe: Recipe, store: TokenStore, dtype: torch.dtype = torch.float32,
-                hardware: Hardware | None = None) -> tuple[Any, Stream]:
+                hardware: Hardware | None = None, seed: int = 0) -> tuple[Any, Stream]:
     """A learner as a run makes it, and its batches."""
     spec = recipe.training
-    torch.manual_seed(0)
+    torch.manual_seed(seed)
     model = model_for(recipe, store.tokenizer.vocabulary())
     if isinstance(model, Model):
         model.to(dtype)

@@ -30,17 +30,25 @@ def model_for(recipe: Recipe, vocabulary: Vocabulary) -> Any:
     return Model(made, heads)
 
 
-def blank_model(recipe: Recipe, vocabulary: Vocabulary) -> Any:
+def blank_model(recipe: Recipe, vocabulary: Vocabulary, device: str = "cpu") -> Any:
     """The same without drawing any weight: for weights that are about to be read from a file."""
+    made = shape_of(recipe, vocabulary)
+    return allotted(made, device) if isinstance(made, Model) else made
+
+
+def shape_of(recipe: Recipe, vocabulary: Vocabulary) -> Any:
+    """The same without weights: every tensor has its shape and takes no memory."""
     with torch.device("meta"):
-        made = model_for(recipe, vocabulary)
-    if not isinstance(made, Model):
-        return made
+        return model_for(recipe, vocabulary)
+
+
+def allotted(made: Model, device: str = "cpu") -> Model:
+    """A shape, given the memory for its weights."""
     real: dict[int, nn.Parameter] = {}
     for module in made.modules():
         for name, weight in list(module.named_parameters(recurse=False)):
             if weight.is_meta:      # once for each weight, so that what was tied stays tied
-                real.setdefault(id(weight), nn.Parameter(torch.empty_like(weight, device="cpu")))
+                real.setdefault(id(weight), nn.Parameter(torch.empty(weight.shape, dtype=weight.dtype, device=device)))
                 setattr(module, name, real[id(weight)])
     return made
 

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from foreword.assembly import toml
+from foreword.basics import toml
 from foreword.basics.messages import Fault, did_you_mean
 
 RECIPES = Path(__file__).parent.parent / "recipes"
@@ -31,7 +31,10 @@ def entries() -> list[Entry]:
     for name, path in built_in().items():
         mine = values[name]
         parent = values.get(mine.get("extends", ""), {})
-        sizes = tuple(dict.fromkeys([*parent.get("sizes", {}), *mine.get("sizes", {})]))
+        line = [mine]
+        while (above := values.get(line[-1].get("extends", ""))) is not None:
+            line.append(above)
+        sizes = tuple(dict.fromkeys(size for one in reversed(line) for size in one.get("sizes", {})))
         comment = [line.lstrip("# ").strip() for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
         found[name] = Entry(name, path.stem[:4], mine.get("paper", parent.get("paper", "")), mine.get("extends", ""), sizes,
                             comment[0] if comment else "")

@@ -56,6 +56,12 @@ class Recipe(Spec):
         if context and self.batches.carries:
             found.append(("batches.kind", f"{kind(self.batches)!r} go on from row to row without end, but "
                                           f"{kind(self.network)!r} remembers at most its context of {context}."))
+        if self.batches.carries and getattr(self.training, "ramp", None):
+            found.append(("training.ramp", f"{kind(self.batches)!r} are as many as the rows of a batch from first to last: "
+                                           "their batches cannot grow."))
+        if self.batches.carries and getattr(self.training, "noise", False) and not getattr(self.training, "micro_batch", None):
+            found.append(("training.noise", f"a batch of {kind(self.batches)!r} cannot be parted now and then, since each part "
+                                            "carries its own state: give training.micro_batch, and every batch is."))
         counts_only = kind(self.network) in counts.KINDS.places
         if counts_only != (kind(self.training) == "counting"):
             right = "counting" if counts_only else "gradient"

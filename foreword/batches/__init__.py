@@ -7,5 +7,6 @@ CUTS = Table("cut", {
     "lanes": "foreword.batches.cuts:Lanes",
     "runs": "foreword.batches.cuts:Runs",
     "documents": "foreword.batches.cuts:Documents",
+    "sessions": "foreword.batches.sessions:Sessions",
     "sentence_pairs": "foreword.batches.sentence_pairs:SentencePairs",
 })

@@ -15,7 +15,11 @@ from foreword.tokens.store import TokenStore
 
 
 class Cutter(Protocol):
-    """A cut applied to a store."""
+    """A cut applied to a store.
+
+    Rows that do not carry are one endless row of rows: `rows(step, first, stop)` are the rows step * batch_size + first
+    and so on of the run, so `rows(0, first, stop)` are any. Mixtures and growing batches count on it.
+    """
 
     epoch: float        # steps in which every row comes once
 
@@ -29,6 +33,7 @@ class Cut(Spec):
     length: int | None = None
     marks: ClassVar[tuple[str, ...]] = ()      # what the store must know about its tokens
     carries: ClassVar[bool] = False            # rows go on where those of the batch before ended
+    ragged: ClassVar[bool] = False             # rows differ in length
 
     def longest(self) -> tuple[int, int]:
         """(most ids in a row, texts they are parted into)."""
@@ -154,6 +159,7 @@ class Documents(Cut):
     """One document a row, in random order; a longer one becomes several rows."""
 
     kind: Literal["documents"] = "documents"
+    ragged: ClassVar[bool] = True
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> DocumentCutter:
         return DocumentCutter(store, self.needs(store, 2, "one document"), batch_size, seed)
@@ -181,5 +187,5 @@ class DocumentCutter(Shuffled):
         return np.concatenate([[begin], self.store.read(start, stop)])
 
 
-def describe(cutter: Cutter, store: TokenStore) -> str:
-    return f"{thousands(store.tokens)} tokens in {thousands(store.documents)} documents, {cutter.epoch:,.1f} steps per epoch"
+def describe(cutter: Cutter, tokens: int, documents: int) -> str:
+    return f"{thousands(tokens)} tokens in {thousands(documents)} documents, {cutter.epoch:,.1f} steps per epoch"

@@ -17,6 +17,7 @@ class Row:
     seed: int
     second: np.ndarray | None = None   # the other text of a pair
     follows: bool = True               # a pair: the second text really follows the first
+    learned: np.ndarray | None = None  # a dialogue: which ids belong to turns that are to be learned; None: all
     continues: bool | None = None      # lanes: whether this row goes on where the same row of the batch before ended
 
     @cached_property

@@ -23,6 +23,7 @@ SPECIALS = 3      # [CLS] A [SEP] B [SEP]
 class SentencePairs(Cut):
     kind: Literal["sentence_pairs"] = "sentence_pairs"
     marks: ClassVar[tuple[str, ...]] = ("sentence_end",)
+    ragged: ClassVar[bool] = True
     short: float = 0.1          # share of stretches that are shorter than they could be, so that short inputs are known
 
     def longest(self) -> tuple[int, int]:

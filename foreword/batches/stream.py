@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Generic, TypeVar
@@ -13,31 +15,70 @@ from foreword.batches.row import Row
 T = TypeVar("T")
 
 
+class Growth:
+    """Batches that grow from `start` rows to `full` rows in a straight line while the first `over` rows are read.
+
+    The line is climbed by stairs of whole multiples of what divides both sizes, so that processes which can share these can
+    share every size between. Each stair is a few numbers; how many rows come before a step is looked up among them.
+    """
+
+    def __init__(self, start: int, full: int, over: int):
+        stair = math.gcd(start, full)
+        size, step, rows = start, 0, 0
+        self.stairs = [(step, rows, size)]           # (its first step, rows before that, rows of each of its batches)
+        while size < full:
+            due = -(-(size - start + stair) * over // (full - start))        # rows after which the line is a stair higher
+            steps = -(-(due - rows) // size)
+            step, rows = step + steps, rows + steps * size
+            size = min(full, start + stair * ((full - start) * rows // (over * stair)))
+            self.stairs.append((step, rows, size))
+
+    def size(self, step: int) -> int:
+        return self._stair(step)[2]
+
+    def before(self, step: int) -> int:
+        """How many rows were read before this step."""
+        first, rows, size = self._stair(step)
+        return rows + (step - first) * size
+
+    def _stair(self, step: int) -> tuple[int, int, int]:
+        return self.stairs[bisect_right(self.stairs, step, key=lambda stair: stair[0]) - 1]
+
+
 class Stream(Generic[T]):
     """Batches without end. `batch_size` counts the rows of all ranks together; each rank takes its share of them."""
 
     def __init__(self, cutter: Cutter, collate: Callable[[list[Row]], T], batch_size: int, rank: int = 0,
-                 world: int = 1):
-        if batch_size % world:
-            raise Fault(f"training.batch_size {batch_size} cannot be shared by {world} processes.",
-                        f"Give a multiple of {world}.")
-        self.cutter, self.collate = cutter, collate
-        share = batch_size // world
-        self.first, self.stop = rank * share, (rank + 1) * share
+                 world: int = 1, growth: Growth | None = None):
+        smallest = growth.size(0) if growth else batch_size
+        if batch_size % world or smallest % world:
+            wrong = f"batch_size {batch_size}" if batch_size % world else f"ramp.start {smallest}"
+            raise Fault(f"training.{wrong} cannot be shared by {world} processes.", f"Give a multiple of {world}.")
+        self.cutter, self.collate, self.growth = cutter, collate, growth
+        self.batch_size, self.rank, self.world = batch_size, rank, world
 
     def batch(self, step: int) -> T:
-        return self.collate(self.cutter.rows(step, self.first, self.stop))
+        share = (self.growth.size(step) if self.growth else self.batch_size) // self.world
+        first, stop = self.rank * share, (self.rank + 1) * share
+        if self.growth is None:
+            return self.collate(self.cutter.rows(step, first, stop))
+        before = self.growth.before(step)
+        return self.collate(self.cutter.rows(0, before + first, before + stop))
+
+    def rows(self, step: int) -> int:
+        """How many rows were read before this step, by all ranks."""
+        return self.growth.before(step) if self.growth else step * self.batch_size
 
     def epochs(self, step: int) -> float:
         """How often the text has been read after this many steps."""
-        return step / self.cutter.epoch
+        return self.rows(step) / self.batch_size / self.cutter.epoch
 
 
 class Ahead(Generic[T]):
     """The same batches, the next one made while this one is used. A batch depends on its step alone, so nothing changes."""
 
     def __init__(self, stream: Stream[T]):
-        self.stream, self.epochs = stream, stream.epochs
+        self.stream, self.rows, self.epochs = stream, stream.rows, stream.epochs
         self.maker = ThreadPoolExecutor(1, "batches")
         self.next: tuple[int, Future[T]] | None = None
 

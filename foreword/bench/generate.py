@@ -47,19 +47,30 @@ def measure(name: str = "124m", batches: Sequence[int] = (1, 8, 32), rounds: int
     weights = counted(model)[0]
     with tempfile.TemporaryDirectory() as folder:
         writers = writers_of(shape, model, Path(folder))
-        bandwidth, product = limits.read_bandwidth(4 * weights), limits.gemm_flops()
-        raced = {batch: race({who: partial(write, prompts(shape, batch)) for who, write in writers.items()}, rounds)
+        before = measured_limits(weights)
+        raced = {batch: race({who: partial(write, prompts(shape, batch)) for who, write in writers.items()}, turns(rounds, batch))
                  for batch in batches}
-        bandwidth, product = max(bandwidth, limits.read_bandwidth(4 * weights)), max(product, limits.gemm_flops())
+        bandwidth, small, product = map(max, before, measured_limits(weights))
     found = []
     for batch, times in raced.items():
         for who, one in times.items():
-            limit, bound = fastest(shape, weights, batch, who.endswith("int8"), bandwidth, product)
+            int8 = who.endswith("int8")
+            limit, bound = fastest(shape, weights, batch, int8, small if int8 else bandwidth, product)
             best, middle = batch * NEW / one.best, batch * NEW / one.median
             found.append({"batch": batch, "who": who, "best": best, "median": middle, "limit": limit, "bound": bound,
                           "share": best / limit, "first_seconds": one.first})
     return {"shape": name, "threads": torch.get_num_threads(), "prompt": PROMPT, "new": NEW, "weights": weights,
-            "bandwidth": bandwidth, "gemm_flops": product, "figures": found}
+            "bandwidth": bandwidth, "bandwidth_int8": small, "gemm_flops": product, "figures": found}
+
+
+def measured_limits(weights: int) -> tuple[float, float, float]:
+    """Bytes a second of reading the weights in float32 and in int8, which a large cache may hold; and of the matrix product."""
+    return limits.read_bandwidth(4 * weights), limits.read_bandwidth(weights), limits.gemm_flops()
+
+
+def turns(rounds: int, batch: int) -> int:
+    """Fewer for large batches: one call is long enough to be measured, and all of them must end in some minutes."""
+    return max(1, rounds - (batch >= 8) - (batch >= 32))
 
 
 def fastest(shape: Shape, weights: int, batch: int, int8: bool, bandwidth: float, product: float) -> tuple[float, str]:
@@ -142,7 +153,8 @@ def ctranslate2_writer(folder: Path, tokenizer: Tokenizer, precision: str) -> Wr
 
 def lines(found: dict[str, Any]) -> Iterator[str]:
     yield (f"{found['shape']}: {found['weights']:,} weights read for a token, greedy, {found['prompt']} + {found['new']} tokens; "
-           f"memory {found['bandwidth'] / 1e9:.1f} GB/s, matrix product {found['gemm_flops'] / 1e9:.0f} GFLOPS "
+           f"memory {found['bandwidth'] / 1e9:.1f} GB/s, {found['bandwidth_int8'] / 1e9:.1f} for as few bytes as int8 has; "
+           f"matrix product {found['gemm_flops'] / 1e9:.0f} GFLOPS "
            f"with {found['threads']} threads")
     for batch in dict.fromkeys(figures["batch"] for figures in found["figures"]):
         here = [figures for figures in found["figures"] if figures["batch"] == batch]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
@@ -17,13 +17,13 @@ ARTICLE = re.compile(r"(?m)^(?= = [^=].*[^=] = $)")        # WikiText: a line li
 def documents(megabytes: float, data: Sequence[Path] = ()) -> list[str]:
     """About so much text. Repeated documents carry a number, so that no two are alike."""
     source = _of(data) if data else (document.text for document in found_documents())
-    whole = _some(source, megabytes)
-    size, repeated = _bytes(whole), list(whole)
+    whole = first(source, megabytes)
+    size, repeated = size_of(whole), list(whole)
     for number in range(1, 10_000):
         if size >= megabytes * 1e6:
             break
-        more = _some((f"{number} {text}" for text in whole), megabytes - size / 1e6)
-        size, repeated = size + _bytes(more), repeated + more
+        more = first((f"{number} {text}" for text in whole), megabytes - size / 1e6)
+        size, repeated = size + size_of(more), repeated + more
     return repeated
 
 
@@ -41,7 +41,8 @@ def _of(data: Sequence[Path]) -> Iterator[str]:
     return (document.text for document in chain.from_iterable(unit.documents() for unit in units(data)))
 
 
-def _some(texts: Iterator[str], megabytes: float) -> list[str]:
+def first(texts: Iterable[str], megabytes: float) -> list[str]:
+    """As many of them as make so much text."""
     kept, size = [], 0
     for text in texts:
         kept.append(text)
@@ -51,5 +52,5 @@ def _some(texts: Iterator[str], megabytes: float) -> list[str]:
     return kept
 
 
-def _bytes(texts: Sequence[str]) -> int:
+def size_of(texts: Sequence[str]) -> int:
     return sum(len(text.encode("utf-8", "surrogatepass")) for text in texts)

@@ -23,7 +23,7 @@ def bench(
         help="generate: texts at once; 1, 8 and 32 if not said. May be repeated.", min=1)] = None,
     data: Annotated[list[Path] | None, typer.Option(
         "--data", help="tokens, counts: your own text; what is on any machine if not said.")] = None,
-    megabytes: Annotated[float | None, typer.Option(help="tokens, counts: how much text; 40 and 10 if not said.")] = None,
+    megabytes: Annotated[float | None, typer.Option(help="tokens, counts: how much text; 80 and 10 if not said.")] = None,
     plain: Annotated[bool, typer.Option("--no-compile", help="train: leave out what has to be compiled first.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -1,30 +1,55 @@
-"""`foreword evaluate`: what held-out text costs a model, in bits per byte."""
+"""`foreword evaluate`: what held-out text costs a model, in bits per byte; or how well it does tasks, without any training."""
 
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from foreword.cli import evaluate_dialogue
 from foreword.cli.options import Column, Documents, Json
 
 
 def evaluate(
-    models: Annotated[list[str], typer.Argument(help="Runs or model folders; the word `bits` may follow them.")],
-    data: Annotated[Path | None, typer.Option("--data", help="A store or text; a run's own store if not said.")] = None,
+    models: Annotated[list[str], typer.Argument(
+        help="Runs or model folders, and what to ask: tasks, task files, `dialogue`, or `bits` (the default).")],
+    data: Annotated[Path | None, typer.Option(
+        "--data", help="A store or text, a run's own store if not said; for tasks, the folder of their data.")] = None,
     split: Annotated[str, typer.Option(help="train, valid or test of a store; all, of text.")] = "",
     stride: Annotated[int | None, typer.Option(help="Tokens scored per window; half the context if not said.")] = None,
-    limit: Annotated[int | None, typer.Option(help="At most this many bytes of text.")] = None,
+    limit: Annotated[int | None, typer.Option(help="At most this many bytes of text; of a task, examples.")] = None,
     mix: Annotated[bool, typer.Option(
         "--mix", help="Also a mixture of all models given, its weights fitted on validation text.")] = False,
     precision: Annotated[str, typer.Option(help="float32; int8 asks in both and says what int8 costs.")] = "float32",
+    shots: Annotated[int | None, typer.Option(
+        min=0, help="Solved examples before each question; the task's own if not said.")] = None,
+    seed: Annotated[int, typer.Option(help="Draws the shots.")] = 0,
+    examples: Annotated[Path | None, typer.Option(
+        "--examples", help="Write what each example was asked and answered, as jsonl.")] = None,
+    mmi: Annotated[str | None, typer.Option(
+        "--mmi", help="For `dialogue`: a backward model, to say whether choosing replies by it helps.")] = None,
+    show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print the first prompt of each task.")] = False,
+    overlap: Annotated[str, typer.Option(
+        help="Also scores of the examples that stand in this store or text, and of the others; a run's own store, if it is "
+             "small; none: do not look.")] = "",
     documents: Documents = "auto",
     column: Column = "text",
     as_json: Json = False,
 ) -> None:
-    """Bits per byte of whole documents: every token scored once, what it could see printed with the number."""
+    """Bits per byte of whole documents: every token scored once, what it could see printed with the number.
+
+    Or tasks (`foreword list tasks`): accuracy and the like, each with its interval, what guessing gives, and the shots.
+    """
+    if evaluate_dialogue.WORD in models:
+        evaluate_dialogue.ask_dialogue(models, data, mmi, limit, seed, split, column, precision, examples, as_json)
+        return
+    words = sort_words(models)
+    if words.tasks:
+        ask_tasks(words, Asking(data, shots, seed, limit, examples, show_prompt, precision, as_json, overlap))
+        return
     from foreword.basics.progress import ticking
     from foreword.evaluate.ask import Corpus, ask
     from foreword.evaluate.ask import mix as mixture
@@ -33,7 +58,7 @@ def evaluate(
     from foreword.evaluate.score import check_alike, check_comparable
     from foreword.parts.frozen import check_precision, left_in_float32
 
-    paths = [name for name in models if name != "bits"]
+    paths = words.models
     if not paths:
         raise typer.BadParameter("give at least one run or model folder")
     check_precision(precision)
@@ -60,3 +85,89 @@ def evaluate(
     for name, cost in costs.items():
         left = f"; {', '.join(whole)} stays float32" if (whole := left_in_float32(coarse[f"{name}, {precision}"].model)) else ""
         print(f"{name}: {precision} costs {round(cost['cost'], 4) + 0.0:.4f} {cost['unit']}{left}")        # never -0.0000
+
+
+@dataclass(frozen=True)
+class Words:
+    """What stands on the command line: models and tasks, in the order given."""
+
+    models: list[str]
+    tasks: list[str]
+
+
+def sort_words(given: list[str]) -> Words:
+    """A folder that exists is a model, what is known as a task is one; anything else is said to be neither."""
+    from foreword.basics.messages import Fault, did_you_mean
+    from foreword.tasks.task import is_task, known
+
+    tasks = [word for word in given if is_task(word) and not Path(word).is_dir()]
+    models = [word for word in given if word not in tasks and word != "bits"]
+    unknown = [word for word in models if not Path(word).exists()]
+    if unknown and len(given) > len(unknown):
+        near = next((word for word in unknown if did_you_mean(word, known())), unknown[0])
+        raise Fault(f"{near!r} is neither a model that is there nor a task.{did_you_mean(near, known())}",
+                    "Models are runs or folders; `foreword list tasks` shows the tasks.")
+    if tasks and "bits" in given:
+        raise Fault("bits asks about text and tasks about examples; --data and --limit mean another thing to each.",
+                    "Give two commands.")
+    return Words(models, tasks)
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How tasks are asked, from the options."""
+
+    data: Path | None
+    shots: int | None
+    seed: int
+    limit: int | None
+    examples: Path | None
+    show_prompt: bool
+    precision: str
+    as_json: bool
+    overlap: str = ""
+
+
+def ask_tasks(words: Words, how: Asking) -> None:
+    """Every task of every model, and how sure the numbers are."""
+    from foreword.basics.progress import ticking
+    from foreword.evaluate import outcomes
+    from foreword.evaluate.answers import Respondent
+    from foreword.evaluate.examine import Outcome, examine
+    from foreword.evaluate.opened import load
+    from foreword.evaluate.overlap import Parted, training_texts
+    from foreword.evaluate.overlap import table as clean_and_dirty
+    from foreword.tasks import task as tasks
+
+    if not words.models:
+        raise typer.BadParameter("give at least one run or model folder")
+    loaded = [task for word in words.tasks for task in tasks.load(word, how.data)]
+    for task in loaded:
+        task.examples(1)            # a missing file is said before anything is asked
+    opened = [load(path, how.precision) for path in words.models]
+    asked = [Respondent(one.name, one.language_model, one.tokenizer) for one in opened]
+    found: dict[str, list[Outcome]] = {one.name: [] for one in asked}
+    with ticking("evaluate") as ticker:
+        for place, (one, task) in enumerate((one, task) for one in asked for task in loaded):
+            def tell(done: float, place: int = place, name: str = f"{one.name}  {task.name}") -> None:
+                ticker.update((place + done) / (len(asked) * len(loaded)), name)
+            found[one.name].append(examine(task, one, how.shots, how.limit, how.seed, tell))
+    everything = [outcome for several in found.values() for outcome in several]
+    trained = training_texts(words.models, how.overlap)
+    parted = {name: [Parted.of(outcome, text) for outcome in found[name]] for name, text in trained.items()}
+    if how.examples is not None:
+        outcomes.write_examples(everything, how.examples)
+    if how.as_json:
+        print(json.dumps({"scores": [outcomes.values(outcome) for outcome in everything],
+                          "differences": outcomes.differences(found),
+                          "overlap": {name: {"training": trained[name].name, "tasks": {one.outcome.task.name: one.values()
+                                             for one in several}} for name, several in parted.items()}}))
+        return
+    if how.show_prompt:
+        for outcome in next(iter(found.values())):
+            print("\n".join(outcomes.prompt(outcome)))
+    for line in outcomes.side_by_side(found) if len(found) > 1 else outcomes.table(everything):
+        print(line)
+    for name, several in parted.items():
+        for line in clean_and_dirty(several, trained[name].name if len(found) == 1 else f"{trained[name].name} ({name})"):
+            print(line)

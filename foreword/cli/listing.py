@@ -19,6 +19,7 @@ def list_(
     from foreword import batches, counts, networks, objectives, tokens
     from foreword.assembly.catalogue import entries
     from foreword.basics.messages import Fault, did_you_mean
+    from foreword.tasks import task
 
     if what == "recipes":
         rows = [(entry.name, entry.about, ", ".join(entry.sizes)) for entry in entries()]
@@ -26,14 +27,16 @@ def list_(
         tables = {"networks": [networks.KINDS, counts.KINDS], "objectives": [objectives.KINDS],
                   "tokenizers": [tokens.KINDS], "cuts": [batches.CUTS]}
         if what == "tasks":
-            rows = [("bits", "Bits per byte of whole held-out documents.", "")]
+            rows = [("bits", "Bits per byte of whole held-out documents.", ""),
+                    *((name, about, ", ".join(variants)) for name, about, variants in task.entries())]
         elif what in tables:
             rows = [(name, table.about(name), "") for table in tables[what] for name in table.names()]
         else:
             names = ["recipes", "tasks", *tables]
             raise Fault(f"there is no list of {what!r}.{did_you_mean(what, names)} Lists: {', '.join(names)}.")
+    more = "variants" if what == "tasks" else "sizes"
     if as_json:
-        print(json.dumps([{"name": name, "about": about, "sizes": sizes} for name, about, sizes in rows]))
+        print(json.dumps([{"name": name, "about": about, more: sizes} for name, about, sizes in rows]))
         return
     for name, about, sizes in rows:
-        print(f"{name:<26} {about}{f'  (sizes: {sizes})' if sizes else ''}")
+        print(f"{name:<26} {about}{f'  ({more}: {sizes})' if sizes else ''}")

@@ -11,14 +11,18 @@ from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.version import VERSION
 from foreword.cli import (
     bench,
+    chat,
     check,
+    corpus,
     demo,
     diff,
     evaluate,
     export,
     generate,
+    harness,
     importing,
     listing,
+    plan,
     preview,
     show,
     sweep,
@@ -48,10 +52,12 @@ def _root(version: Annotated[bool, typer.Option("--version", callback=_version, 
 VERBS = (
     ("tokens", tokens.tokens, "Text -> a tokenizer and a store of ids."),
     ("preview", preview.preview, "What exactly a network would see and guess."),
+    ("plan", plan.plan, "What a training needs, and how long it takes."),
     ("train", train.train, "A recipe and text -> a run."),
     ("sweep", sweep.sweep, "A recipe with several values and seeds."),
     ("evaluate", evaluate.evaluate, "Bits per byte of held-out text."),
     ("generate", generate.generate, "Continue a text."),
+    ("chat", chat.chat, "Talk with a model."),
     ("import", importing.import_, "A Hugging Face directory -> a run."),
     ("export", export.export, "A run -> a folder or file for other programs."),
     ("check", check.check, "Is this recipe right?"),
@@ -64,6 +70,8 @@ VERBS = (
 )
 for verb, function, short in VERBS:
     app.command(verb, short_help=short)(function)
+app.add_typer(corpus.app, name="corpus", short_help="Make and ask about text before it becomes tokens.")
+app.command("harness", short_help="Ask a model with lm-evaluation-harness.", context_settings=harness.PASSED_ON)(harness.harness)
 
 
 def main() -> None:

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.basics.files import cache_folder
-from foreword.basics.messages import Fault, did_you_mean
+from foreword.basics.files import cache_folder, whole_folder, write_folder
+from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.progress import say
 
 if TYPE_CHECKING:
     from foreword.assembly.recipe import Recipe
+    from foreword.batches.mixture import Source
     from foreword.tokens.kinds import TokenizerSpec
     from foreword.tokens.tokenizer import Tokenizer
 
@@ -54,9 +55,12 @@ def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str =
     """The store to train on: `data` itself if it is one, else one made from the text there (and kept for the next time)."""
     from foreword.text import reading
     from foreword.tokens.build import build_store
+    from foreword.tokens.turns import SKIPPED
 
     if (data / "store.json").is_file():
         return data
+    if documents == "auto" and SKIPPED in recipe.batches.marks:
+        documents = "dialogues"        # the recipe's rows are made of turns
     said = f"{documents}|{column}|{tokenizer.fingerprint if tokenizer else recipe.tokenizer.model_dump_json()}"
     key = hashlib.blake2b(f"{reading.fingerprint([data])}|{said}".encode(), digest_size=6).hexdigest()
     out = cache_folder() / "stores" / f"{data.resolve().stem}-{key}"
@@ -67,6 +71,70 @@ def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str =
     else:
         say(f"{data} is text: using the store made of it before, {out}")
     return out
+
+
+def data_for(recipe: Recipe, given: Sequence[str], documents: str = "auto", column: str = "text",
+             tokenizer: Tokenizer | None = None) -> Path | list[Source]:
+    """What to train on: one store, or several with their weights, made of text first where need be."""
+    from foreword.batches.mixture import Source
+
+    parts = weighed(given)
+    if len(parts) == 1:
+        return store_for(recipe, parts[0][0], documents, column, tokenizer)
+    if tokenizer is None and any(not (path / "store.json").is_file() for path, _ in parts):
+        tokenizer = shared_tokenizer(recipe, [path for path, _ in parts], documents, column)
+    names = [path.stem if path.is_file() else path.resolve().name for path, _ in parts]
+    if len(set(names)) < len(names):
+        names = [str(path) for path, _ in parts]
+    return [Source(name, store_for(recipe, path, documents, column, tokenizer), weight)
+            for name, (path, weight) in zip(names, parts)]
+
+
+def weighed(given: Sequence[str]) -> list[tuple[Path, float]]:
+    """`web=0.6` is a path and its weight. A path on its own, or one that exists as it is written, weighs 1."""
+    found, faults = [], []
+    for text in given:
+        path, equals, weight = text.rpartition("=")
+        if not equals or Path(text).exists():
+            found.append((Path(text), 1.0))
+            if len(given) > 1:
+                faults.append(Fault(f"--data {text}: of several sources each needs its weight, for example {text}=0.5."))
+            continue
+        try:
+            found.append((Path(path), float(weight)))
+            right = 0 < found[-1][1] < float("inf")
+        except ValueError:
+            right = False
+        if not right:
+            faults.append(Fault(f"--data {text}: {weight!r} is not a weight; it is a number above 0."))
+        elif not Path(path).exists():
+            faults.append(Fault(f"--data {text}: {path} is not there."))
+    if twice := {str(path) for path, _ in found if [other for other, _ in found].count(path) > 1}:
+        faults.append(Fault(f"--data: {', '.join(sorted(twice))} is given more than once."))
+    if faults:
+        raise Faults(faults)
+    return found
+
+
+def shared_tokenizer(recipe: Recipe, paths: Sequence[Path], documents: str, column: str) -> Tokenizer:
+    """One tokenizer for all sources: that of the first store among them, else one learned from all their text together."""
+    from foreword.text import reading
+    from foreword.tokens.build import learn_tokenizer
+    from foreword.tokens.tokenizer import Tokenizer
+
+    for path in paths:
+        if (path / "store.json").is_file():
+            say(f"the tokenizer of {path} is used for all sources")
+            return Tokenizer.load(path)
+    said = f"{documents}|{column}|{recipe.tokenizer.model_dump_json()}"
+    key = hashlib.blake2b(f"{reading.fingerprint(paths)}|{said}".encode(), digest_size=6).hexdigest()
+    folder = cache_folder() / "tokenizers" / key
+    if not folder.is_dir():
+        say("one tokenizer is learned from the text of all sources together")
+        learned = learn_tokenizer(paths, recipe.tokenizer, documents, column)        # type: ignore[arg-type]
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        write_folder(folder, learned.save)
+    return Tokenizer.load(whole_folder(folder))
 
 
 def recipe_for(name: str, size: str, settings: Sequence[str] | None) -> Recipe:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from foreword.cli.options import Set, Size
+from foreword.cli.options import Set, Size, Sources
 
 
 def preview(
     recipe: Annotated[str, typer.Argument(help="A recipe's name or file.")],
-    data: Annotated[Path, typer.Option("--data", help="A store, or text.")],
+    data: Sources,
     rows: Annotated[int, typer.Option(min=0, help="How many rows to show.")] = 3,
     step: Annotated[int, typer.Option(min=0, help="Which batch.")] = 0,
     size: Size = "",
@@ -20,12 +19,12 @@ def preview(
 ) -> None:
     """Show the rows a network would see, and what it would have to guess."""
     from foreword.assembly.build import check_tokenizer
-    from foreword.cli.preparing import recipe_for, store_for
+    from foreword.batches.mixture import open_data
+    from foreword.cli.preparing import data_for, recipe_for
     from foreword.evaluate.preview import look
-    from foreword.tokens.store import TokenStore
 
     chosen = recipe_for(recipe, size, settings)
-    store = TokenStore.open(store_for(chosen, data), "train")
-    check_tokenizer(chosen, store.tokenizer, str(data))
+    store = open_data(data_for(chosen, data), "train")
+    check_tokenizer(chosen, store.tokenizer, str(store.folder))
     for line in look(chosen, store, rows, step):
         print(line)

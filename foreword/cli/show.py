@@ -18,7 +18,8 @@ def show(
     """Print a recipe with everything it inherits, and where each value was written."""
     import json
 
-    from foreword.assembly import loader, toml
+    from foreword.assembly import loader
+    from foreword.basics import toml
 
     values = loader.load(recipe, size, settings or []).values()
     if as_json:

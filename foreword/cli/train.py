@@ -7,13 +7,15 @@ from typing import Annotated
 
 import typer
 
-from foreword.cli.options import Column, Device, Documents, Set, Size
+from foreword.cli.options import Column, Device, Documents, Set, Size, Sources
 
 
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe's name or file, or a run to repeat.")],
-    data: Annotated[Path, typer.Option("--data", help="A store, or text (a store is then made of it first).")],
+    data: Sources,
+    more: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE=WEIGHT]...", help="More sources of --data.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME if not said.")] = None,
+    start: Annotated[Path | None, typer.Option("--from", help="A run or model folder to train further.")] = None,
     size: Size = "",
     budget: Annotated[str | None, typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")] = None,
     seed: Annotated[int | None, typer.Option(help="Where all chance comes from.")] = None,
@@ -30,7 +32,8 @@ def train(
 ) -> None:
     """Train a recipe. A run that was stopped goes on where it was when the same command is given again."""
     from foreword.basics.budget import Budget
-    from foreword.cli.preparing import recipe_for, store_for
+    from foreword.cli.preparing import data_for, recipe_for, weighed
+    from foreword.runs.opening import open_model
     from foreword.runs.train import train as train_run
     from foreword.training.hardware import Hardware
 
@@ -41,10 +44,13 @@ def train(
     if seed is not None:
         given.append(f"training.seed={seed}")
     chosen = recipe_for(recipe, size, given)
+    sources = [*data, *(more or [])]
+    weighed(sources)
     if dry_run:
         print(f"{chosen.name}: the recipe is right.")
         return
     hardware = Hardware.choose(device, precision, compile, auto_batch)
-    store = store_for(chosen, data, documents, column)
+    known = None if start is None else open_model(start).tokenizer
+    found = data_for(chosen, sources, documents, column, known)
     name = f"{chosen.name}-{chosen.size}" if chosen.size else chosen.name
-    print(train_run(chosen, store, out or Path("runs") / name, tensorboard, hardware).path)
+    print(train_run(chosen, found, out or Path("runs") / name, tensorboard, hardware, start).path)

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foreword.assembly import loader, toml
+from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
+from foreword.basics import toml
 from foreword.basics.budget import Budget
 from foreword.basics.files import read_json, write_atomically, write_json
 from foreword.basics.messages import Fault, RunFailed, duration, thousands

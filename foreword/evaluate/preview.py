@@ -6,17 +6,19 @@ from collections.abc import Iterator
 
 from foreword.assembly.recipe import Recipe, kind
 from foreword.batches.cuts import describe
-from foreword.tokens.store import TokenStore
+from foreword.batches.mixture import Data, Mixture, cutter_over
 
 ROWS_FOR_STATISTICS = 2000
 
 
-def look(recipe: Recipe, store: TokenStore, rows: int, step: int) -> Iterator[str]:
+def look(recipe: Recipe, store: Data, rows: int, step: int) -> Iterator[str]:
     """Lines to read: the shape of the batches, some rows, and what is true of many."""
     seed, size = recipe.training.seed, recipe.training.batch_size
-    cutter = recipe.batches.over(store, size, seed)
+    cutter = cutter_over(store, recipe.batches, size, seed)
     yield (f"{recipe.name}: {kind(recipe.objective)} over {kind(recipe.batches)} of {recipe.batches.length} tokens, "
-           f"{size} rows a batch; {describe(cutter, store)}")
+           f"{size} rows a batch; {describe(cutter, store.tokens, store.documents)}")
+    if isinstance(store, Mixture):
+        yield str(store)
     if recipe.head is None:
         run = cutter.rows(step, 0, 1)[0].ids[:200]
         yield f"counted in order, for example: {store.tokenizer.decode(run, keep_specials=True)}"

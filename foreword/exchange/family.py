@@ -21,7 +21,8 @@ class Name:
 
     ours: str
     theirs: tuple[str, ...]
-    transposed: bool = False       # they keep [inputs, outputs]
+    transposed: bool = False            # they keep [inputs, outputs]
+    scales: tuple[float, ...] = ()      # how many times theirs each part of ours is; nothing: they are equal
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,16 @@ class Family:
 
 
 def classic(network: Any) -> bool:
-    """A stack as all of them were until 2020: learned positions, layer norms, biases."""
+    """A stack as all of them were until 2020: learned positions, layer norms, biases, and every layer sees everything."""
+    return learned_and_layered(network) and network.qkv_bias and not any(windows(network))
+
+
+def learned_and_layered(network: Any) -> bool:
     return (kind(network.positions) == "learned" and network.norm_kind == "layer" and network.bias and not network.qk_norm
             and not getattr(network, "embedding_norm", False))
+
+
+def windows(network: Any) -> list[int | None]:
+    """What each layer sees of the past; a network that looks both ways has no such setting, and sees everything."""
+    visible = getattr(network, "visible", None)
+    return visible.windows(network.layers) if visible is not None else [None] * network.layers

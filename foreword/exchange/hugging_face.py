@@ -20,13 +20,13 @@ from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
 from foreword.counts.model import CountModel
-from foreword.exchange import bert, gpt1, gpt2, nanochat
+from foreword.exchange import bert, gpt1, gpt2, gpt_neo, nanochat
 from foreword.exchange.family import Family, Name
 from foreword.networks.base import Model
 from foreword.tokens.tokenizer import Tokenizer, Vocabulary
 
 FAMILIES: dict[str, Family] = {family.model_type: family
-                               for family in (gpt2.FAMILY, gpt1.FAMILY, bert.FAMILY, nanochat.FAMILY)}
+                               for family in (gpt2.FAMILY, gpt1.FAMILY, gpt_neo.FAMILY, bert.FAMILY, nanochat.FAMILY)}
 OWN = "foreword"        # model_type of folders for which Hugging Face has no class
 FORMAT = 1
 TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")       # of their fine-tuned classes
@@ -83,9 +83,10 @@ def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for name in family.names(recipe, set(model.heads)):
         tensor = ours.pop(name.ours)
-        for part, theirs in zip(tensor.chunk(len(name.theirs)), name.theirs):
+        for part, theirs, scale in zip(tensor.chunk(len(name.theirs)), name.theirs, name.scales or (1.0,) * len(name.theirs)):
             plain = theirs.startswith(HEADS)       # heads stand beside the trunk, not in it
-            found[theirs if plain else family.prefix + theirs] = (part.t() if name.transposed else part).contiguous().clone()
+            written = (part.t() if name.transposed else part) / scale
+            found[theirs if plain else family.prefix + theirs] = written.contiguous()
     if ours:
         raise RuntimeError(f"{family.model_type}: no name for {', '.join(ours)}")       # a hole in the family's table
     return found
@@ -198,6 +199,8 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
             continue
         with torch.no_grad():
             target.copy_(torch.cat([part.t() if name.transposed else part for part in there.values()]))
+            for part, scale in zip(target.chunk(len(there)), name.scales):
+                part.mul_(scale)
     if missing or misshapen or left:
         total = len(tensors)
         lines = [f"{source} has {total} tensors; {total - len(left)} found a place."]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name
+from foreword.exchange.family import Activations, ActivationsBack, Family, Name, windows
 from foreword.exchange.gpt2 import lm_head
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -71,7 +71,7 @@ def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
     return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and kind(spec.positions) == "rotary"
             and (spec.norm, spec.norm_kind) == ("before", "rms") and spec.qk_norm and spec.embedding_norm
-            and not spec.bias and kind(head) == "softmax" and not head.bias)
+            and not spec.bias and not any(windows(spec)) and kind(head) == "softmax" and not head.bias)
 
 
 FAMILY = Family(

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
+from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.registry import Table
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
 from foreword.networks.decoding import Decoder
+from foreword.parts import VISIBLE
 from foreword.parts.attention import KeyValues, Past
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Causal, Pattern
+from foreword.parts.visible import Backward, Causal, Dense, VisibleSpec
 from foreword.tokens.tokenizer import Vocabulary
 
 
 class CausalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["causal_transformer"] = "causal_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
+    chosen: ClassVar[Mapping[str, Table]] = {**StackSpec.chosen, "visible": VISIBLE}
+    visible: SerializeAsAny[VisibleSpec] = Dense()        # what each layer sees of the past
     embedding_norm: bool = False        # the vectors of the tokens are normalised before the first block
 
     def build(self, vocabulary: Vocabulary) -> CausalTransformer:
@@ -42,7 +47,7 @@ class CausalTransformer(Network):
         self.embeddings = Embeddings(spec, vocabulary, norm=spec.embedding_norm)
         self.blocks = spec.blocks()
         self.norm = spec.norm_of(spec.width) if spec.norm == "before" else nn.Identity()
-        self.pattern = Causal()
+        self.pattern, self.windows = Causal(), spec.visible.windows(spec.layers)
 
     def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
         real = self._real(inputs, state)
@@ -50,13 +55,13 @@ class CausalTransformer(Network):
         layers, seen = self.through(inputs.ids, positions, self.pattern, state.layers if state else None, real)
         return Output(self.norm(layers[-1]), tuple(layers), Remembered(tuple(seen), real))
 
-    def through(self, ids: Tensor, positions: Tensor, pattern: Pattern, past: Sequence[Past] | None = None,
+    def through(self, ids: Tensor, positions: Tensor, pattern: Backward, past: Sequence[Past] | None = None,
                 real: Tensor | None = None) -> tuple[list[Tensor], list[KeyValues]]:
         """What each layer makes of ids that stand at these positions, and what it remembers of them."""
         x, turn = self.embeddings(ids, positions), self.embeddings.turn(positions)
         layers, seen = [x], []
-        for block, before in zip(self.blocks, past or (None,) * len(self.blocks)):
-            x, now = block(x, pattern, before, real, turn)
+        for block, window, before in zip(self.blocks, self.windows, past or (None,) * len(self.blocks)):
+            x, now = block(x, pattern.within(window), before, real, turn)
             layers.append(x)
             seen.append(now)
         return layers, seen

@@ -158,7 +158,7 @@ class Decoder(NeuralReader):
         """The same in one call, if the network is frozen and there is a compiler."""
         network = self.network
         try:
-            written = Program(network.embeddings, network.blocks, network.norm, self.limit)
+            written = Program(network.embeddings, network.blocks, network.norm, self.limit, network.windows)
         except Unwritable:
             return None
         return written if written.library is not None else None

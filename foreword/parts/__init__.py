@@ -8,3 +8,4 @@ HEADS = Table("head", {
     "transformed_softmax": "foreword.parts.heads:TransformedSoftmax",
 })
 POSITIONS = Table("positions", {"learned": "foreword.parts.positions:Learned", "rotary": "foreword.parts.positions:Rotary"})
+VISIBLE = Table("visible", {"dense": "foreword.parts.visible:Dense", "alternating": "foreword.parts.visible:Alternating"})

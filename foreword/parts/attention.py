@@ -40,10 +40,11 @@ class Stacked(nn.Linear):
 class Attention(nn.Module):
     """Several heads of scaled dot products. One matrix makes queries, keys and values, in that order."""
 
-    def __init__(self, width: int, heads: int, dropout: float = 0.0, bias: bool = True, even: nn.Module | None = None):
+    def __init__(self, width: int, heads: int, dropout: float = 0.0, bias: bool = True, even: nn.Module | None = None,
+                 qkv_bias: bool = True):
         super().__init__()
         self.heads, self.width, self.dropout = heads, width, dropout
-        self.project = Stacked(width, width, 3, bias)
+        self.project = Stacked(width, width, 3, bias and qkv_bias)
         self.out = nn.Linear(width, width, bias)
         self.even = even        # brings queries and keys to one length before they meet
 
@@ -61,9 +62,12 @@ class Attention(nn.Module):
     def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None,
                 real: Tensor | None = None, turn: Turn | None = None) -> tuple[Tensor, KeyValues]:
         """Self-attention: remember x after the past, and look at both. One product makes all three projections."""
-        all_three = self._split(self.project(x))
-        both, values = all_three.split([2 * self.heads, self.heads], 1)
-        queries, keys = self._place(both, turn).chunk(2, 1)
+        all_three = self.project(x).unflatten(-1, (3, self.heads, -1))
+        if turn is None and self.even is None:        # parted before they are transposed, gradients come together in one copy
+            queries, keys, values = (part.transpose(1, 2) for part in all_three.unbind(2))
+        else:
+            both, values = self._split(all_three.flatten(2)).split([2 * self.heads, self.heads], 1)
+            queries, keys = self._place(both, turn).chunk(2, 1)
         seen = KeyValues(keys, values)
         if past is not None:
             seen = past.then(seen)

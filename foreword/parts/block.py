@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from foreword.parts.attention import Attention, KeyValues, Past
+from foreword.parts.gelu import GeluTanh
 from foreword.parts.positions import Turn
 from foreword.parts.visible import Pattern
 
@@ -19,7 +20,7 @@ Place = Literal["before", "after"]
 def activation(name: Activation) -> nn.Module:
     """The two forms of GELU differ by up to 5e-4 per call: enough to miss another implementation's logits."""
     return {"relu": nn.ReLU(), "relu_squared": SquaredReLU(), "gelu_erf": nn.GELU(),
-            "gelu_tanh": nn.GELU(approximate="tanh")}[name]
+            "gelu_tanh": GeluTanh()}[name]
 
 
 class SquaredReLU(nn.Module):

@@ -7,7 +7,7 @@ a list of plain steps, written by walking through frozen parts; a network with a
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -36,7 +36,8 @@ class Unwritable(Exception):
 class Program:
     """Steps over buffers that hold up to thin.ROWS rows."""
 
-    def __init__(self, embeddings: Embeddings, blocks: Iterable[nn.Module], norm: nn.Module, context: int):
+    def __init__(self, embeddings: Embeddings, blocks: Iterable[nn.Module], norm: nn.Module, context: int,
+                 windows: Sequence[int | None]):
         self.steps: list[Instruction] = []
         self.held: list[Tensor] = []           # tensors whose places the steps know
         self.buffers: dict[str, Tensor] = {}
@@ -45,10 +46,10 @@ class Program:
         x, self.normed = self._buffer("x", width), self._buffer("normed", width)
         self._embed(embeddings, x)
         self.turns = self._turns(embeddings)
-        for number, block in enumerate(blocks):
+        for number, (block, window) in enumerate(zip(blocks, windows, strict=True)):
             if not isinstance(block, Block):
                 raise Unwritable(type(block).__name__)
-            self._block(block, number, x)
+            self._block(block, number, window, x)
         self.last = self._norm(norm, x, self.normed, width)
         self.code = (Instruction * len(self.steps))(*self.steps)
         self.library = thin.compiled()
@@ -121,7 +122,7 @@ class Program:
             return linear.numbers, linear.scale, linear.bias, linear.activation
         raise Unwritable(type(linear).__name__)
 
-    def _block(self, block: Block, number: int, x: Tensor) -> None:
+    def _block(self, block: Block, number: int, window: int | None, x: Tensor) -> None:
         attention, feedforward = block.attention, block.feedforward
         width, size = attention.width, attention.width // attention.heads
         made, mixed = self._buffer("made", 3 * width), self._buffer("mixed", width)
@@ -130,7 +131,7 @@ class Program:
             self._step(TURN, made, made, {"first": self.turns[0], "second": self.turns[1]}, size, 2 * attention.heads, 3 * width)
         if attention.even is not None:
             self._norm(attention.even, made, made, size, 2 * attention.heads)
-        self._step(ATTEND, made, mixed, {}, attention.heads, size, number)
+        self._step(ATTEND, made, mixed, {}, attention.heads, size, number, window or 0)
         self._product(attention.out, mixed, x, x)
         self._leave(block.first, x)
         if not isinstance(feedforward.act, nn.Identity):

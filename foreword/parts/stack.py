@@ -65,6 +65,7 @@ class StackSpec(Spec):
     norm_kind: Literal["layer", "rms"] = "layer"            # "rms": root mean square alone, nothing learned
     qk_norm: bool = False               # queries and keys are brought to one length before they meet
     bias: bool = True                   # linear maps inside the blocks have biases
+    qkv_bias: bool = True               # those that make queries, keys and values too
     positions: SerializeAsAny[PositionsSpec] = Learned()
     inner: int | None = None            # width inside the feed-forward network; four times `width` if not said
     activation: Activation = "gelu_tanh"
@@ -105,5 +106,5 @@ class StackSpec(Spec):
             return NORMS[self.norm](self.norm_of(self.width), self.dropout.residual)
 
         even = self.norm_of(self.width // self.heads) if self.qk_norm else None
-        return Block(Attention(self.width, self.heads, self.dropout.attention, self.bias, even),
+        return Block(Attention(self.width, self.heads, self.dropout.attention, self.bias, even, self.qkv_bias),
                      FeedForward(self.width, self.inner or 4 * self.width, self.activation, self.bias), (around(), around()))

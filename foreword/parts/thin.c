@@ -7,6 +7,10 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#include <sched.h>
+#endif
 
 #if defined(__AVX512F__) && !defined(PORTABLE)
 #include <immintrin.h>
@@ -24,13 +28,17 @@
 #define OUTPUTS 4            /* outputs made together, so that a row is read once for four of them */
 #define INLINE static inline __attribute__((always_inline))
 #define SERIAL (1 << 17)     /* so few multiplications are done before a second thread has woken */
+#define FINER 32768.f        /* the second of two int16 counts steps so much smaller than the first */
+#define LOOKS 4096           /* how often a thread looks for the others before it lets someone else have the processor */
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t whole __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
+typedef int16_t shorts __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
 INLINE vector load(const float *from) { return *(const vector *)from; }
+INLINE vector as_floats(whole v) { return __builtin_convertvector(v, vector); }
 
 INLINE vector load_bytes(const int8_t *from) {
 #if LANES == 16
@@ -39,6 +47,25 @@ INLINE vector load_bytes(const int8_t *from) {
     return (vector)_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)from)));
 #else
     return __builtin_convertvector(*(const bytes *)from, vector);
+#endif
+}
+
+/* sum + 2 * LANES bytes times as many int16: the products of neighbours go to one lane */
+INLINE whole meet(whole sum, const int8_t *w, const int16_t *x) {
+#if LANES == 16 && defined(__AVX512BW__)
+    __m512i here = _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *)w)), there = _mm512_loadu_si512(x);
+#ifdef __AVX512VNNI__
+    return (whole)_mm512_dpwssd_epi32((__m512i)sum, here, there);
+#else
+    return sum + (whole)_mm512_madd_epi16(here, there);
+#endif
+#elif LANES == 8
+    __m256i here = _mm256_cvtepi8_epi16(_mm_loadu_si128((const __m128i *)w)), there = _mm256_loadu_si256((const __m256i *)x);
+    return sum + (whole)_mm256_madd_epi16(here, there);
+#else
+    for (int half = 0; half < 2 * LANES; half += LANES)
+        sum += __builtin_convertvector(*(const bytes *)(w + half), whole) * __builtin_convertvector(*(const shorts *)(x + half), whole);
+    return sum;
 #endif
 }
 
@@ -118,82 +145,138 @@ typedef struct {
     long rows, inputs, outputs, small, activation;
 } product_of;
 
-INLINE float tail(const void *weight, int small, const float *x, long from, long inputs) {
-    float total = 0;
-    for (long k = from; k < inputs; k++) total += (small ? (float)((const int8_t *)weight)[k] : ((const float *)weight)[k]) * x[k];
-    return total;
+/* One row of x in two int16 for each number, (coarse + fine / FINER) * step: all the bits that a float has. */
+typedef struct {
+    int16_t *coarse, *fine;
+    float step;
+} rounded;
+
+INLINE void written(const product_of *p, long output, long row, four value) {
+    const long place = row * p->outputs + output;
+    if (p->scale) value *= *(const four *)(p->scale + output);
+    if (p->bias) value += *(const four *)(p->bias + output);
+    if (p->residual && p->activation == NONE) value += *(const four *)(p->residual + place);
+    *(four *)(p->out + place) = value;
 }
 
-/* four outputs of `abreast` rows; float weights, or bytes of which one scale per output makes weights in the end */
-INLINE void block(const product_of *p, const void *weight, int small, long output, long row, int abreast, long ahead) {
+/* four outputs of `abreast` rows */
+INLINE void block(const product_of *p, const float *w, long output, long row, int abreast, long ahead) {
     vector sum[OUTPUTS][ABREAST];
-    const long inputs = p->inputs, line = small ? 64 : 16;
-    const float *w = weight, *x = p->x + row * inputs;
-    const int8_t *w8 = weight;
+    const long inputs = p->inputs, line = 16;
+    const float *x = p->x + row * inputs;
     long k = 0;
     for (int o = 0; o < OUTPUTS; o++)
         for (int b = 0; b < abreast; b++) sum[o][b] = (vector){0};
     for (; k + line <= inputs; k += line) {
         if (ahead)
-            for (int o = 0; o < OUTPUTS; o++)
-                __builtin_prefetch(small ? (const char *)(w8 + o * inputs + k) + ahead : (const char *)(w + o * inputs + k) + ahead);
+            for (int o = 0; o < OUTPUTS; o++) __builtin_prefetch((const char *)(w + o * inputs + k) + ahead);
 #pragma GCC unroll 4
         for (long j = k; j < k + line; j += LANES) {
             vector there[ABREAST];
             for (int b = 0; b < abreast; b++) there[b] = load(x + b * inputs + j);
             for (int o = 0; o < OUTPUTS; o++) {
-                vector here = small ? load_bytes(w8 + o * inputs + j) : load(w + o * inputs + j);
+                vector here = load(w + o * inputs + j);
                 for (int b = 0; b < abreast; b++) sum[o][b] += here * there[b];
             }
         }
     }
     for (; k + LANES <= inputs; k += LANES)
-        for (int o = 0; o < OUTPUTS; o++) {
-            vector here = small ? load_bytes(w8 + o * inputs + k) : load(w + o * inputs + k);
-            for (int b = 0; b < abreast; b++) sum[o][b] += here * load(x + b * inputs + k);
-        }
+        for (int o = 0; o < OUTPUTS; o++)
+            for (int b = 0; b < abreast; b++) sum[o][b] += load(w + o * inputs + k) * load(x + b * inputs + k);
     for (int b = 0; b < abreast; b++) {
-        const long place = (row + b) * p->outputs + output;
         four value = summed_four(sum[0][b], sum[1][b], sum[2][b], sum[3][b]);
-        if (k < inputs)
-            for (int o = 0; o < OUTPUTS; o++)
-                value[o] += tail(small ? (const void *)(w8 + o * inputs) : (const void *)(w + o * inputs), small, x + b * inputs, k, inputs);
-        if (p->scale) value *= *(const four *)(p->scale + output);
-        if (p->bias) value += *(const four *)(p->bias + output);
-        if (p->residual && p->activation == NONE) value += *(const four *)(p->residual + place);
-        *(four *)(p->out + place) = value;
+        for (long j = k; j < inputs; j++)
+            for (int o = 0; o < OUTPUTS; o++) value[o] += w[o * inputs + j] * x[b * inputs + j];
+        written(p, output, row + b, value);
     }
+}
+
+/* Four outputs of one row with weights in bytes: whole numbers to the end, since to make floats of them takes longer than reading. */
+INLINE void block_of_bytes(const product_of *p, const int8_t *w, const rounded *r, long output, long ahead) {
+    whole coarse[OUTPUTS], fine[OUTPUTS];
+    const long inputs = p->inputs, line = 64;
+    long k = 0;
+    for (int o = 0; o < OUTPUTS; o++) coarse[o] = fine[o] = (whole){0};
+    for (; k + line <= inputs; k += line) {
+        for (int o = 0; o < OUTPUTS; o++) __builtin_prefetch(w + o * inputs + k + ahead);
+#pragma GCC unroll 8
+        for (long j = k; j < k + line; j += 2 * LANES)
+            for (int o = 0; o < OUTPUTS; o++) {
+                coarse[o] = meet(coarse[o], w + o * inputs + j, r->coarse + j);
+                fine[o] = meet(fine[o], w + o * inputs + j, r->fine + j);
+            }
+    }
+    for (; k + 2 * LANES <= inputs; k += 2 * LANES)
+        for (int o = 0; o < OUTPUTS; o++) {
+            coarse[o] = meet(coarse[o], w + o * inputs + k, r->coarse + k);
+            fine[o] = meet(fine[o], w + o * inputs + k, r->fine + k);
+        }
+    vector sum[OUTPUTS];
+    for (int o = 0; o < OUTPUTS; o++) sum[o] = as_floats(coarse[o]) + as_floats(fine[o]) * (1.f / FINER);
+    four value = summed_four(sum[0], sum[1], sum[2], sum[3]) * r->step;
+    for (; k < inputs; k++)
+        for (int o = 0; o < OUTPUTS; o++) value[o] += w[o * inputs + k] * p->x[k];
+    written(p, output, 0, value);
 }
 
 /* one output of one row: what is left where outputs do not come in fours */
 static void single(const product_of *p, long output, long row) {
-    const long place = row * p->outputs + output;
-    const void *weight = p->small ? (const void *)((const int8_t *)p->weight + output * p->inputs)
-                                  : (const void *)((const float *)p->weight + output * p->inputs);
-    float value = tail(weight, p->small != 0, p->x + row * p->inputs, 0, p->inputs);
+    const long place = row * p->outputs + output, from = output * p->inputs;
+    const float *x = p->x + row * p->inputs;
+    float value = 0;
+    for (long k = 0; k < p->inputs; k++)
+        value += (p->small ? (float)((const int8_t *)p->weight)[from + k] : ((const float *)p->weight)[from + k]) * x[k];
     if (p->scale) value *= p->scale[output];
     if (p->bias) value += p->bias[output];
     if (p->residual && p->activation == NONE) value += p->residual[place];
     p->out[place] = value;
 }
 
+INLINE whole nearest(vector x) {
+    const vector none = {0};
+    return __builtin_convertvector(x + either(x < 0, none - .5f, none + .5f), whole);
+}
+
+/* Steps so large that a lane's sum fits 32 bits whatever the weights are. What is no number stays none. */
+static void round_row(const product_of *p, rounded *r) {
+    const long inputs = p->inputs / LANES * LANES, in_a_lane = (inputs + 2 * LANES - 1) / (2 * LANES) * 2;
+    const float top = in_a_lane * 128 * 32767.0 < 2147483647.0 ? 32767.f : floorf(2147483647.f / (in_a_lane * 128));
+    const vector none = {0};
+    vector most = none, sound = none;
+    float largest = 0;
+    for (long k = 0; k < inputs; k += LANES) {
+        vector here = load(p->x + k), size = either(here < 0, -here, here);
+        most = either(size > most, size, most);
+        sound += here * 0.f;
+    }
+    for (int i = 0; i < LANES; i++) largest = most[i] > largest ? most[i] : largest;
+    const float step = largest / top, steps = step > 0 ? top / largest : 0;
+    r->step = step + summed(sound);
+    for (long k = 0; k < inputs; k += LANES) {
+        vector scaled = load(p->x + k) * steps;
+        whole coarse = nearest(scaled);
+        *(shorts *)(r->coarse + k) = __builtin_convertvector(coarse, shorts);
+        *(shorts *)(r->fine + k) = __builtin_convertvector(nearest((scaled - as_floats(coarse)) * FINER), shorts);
+    }
+}
+
 /* all rows meet a few outputs, as many abreast as the registers hold */
-INLINE void every_row(const product_of *p, const void *weight, int small, long output, long ahead) {
+INLINE void every_row(const product_of *p, const float *w, long output, long ahead) {
     long row = 0;
     while (row < p->rows) {
         long left = p->rows - row;
         int abreast = 1;
 #if ABREAST == 6
-        if (left >= 6 && left != 8) block(p, weight, small, output, row, abreast = 6, ahead);
-        else if (left >= 4) block(p, weight, small, output, row, abreast = 4, ahead);
+        if (left >= 6 && left != 8) block(p, w, output, row, abreast = 6, ahead);
+        else if (left >= 4) block(p, w, output, row, abreast = 4, ahead);
         else
 #endif
 #if ABREAST == 3
-        if (left >= 3 && left != 4) block(p, weight, small, output, row, abreast = 3, ahead);
+        if (left >= 3 && left != 4) block(p, w, output, row, abreast = 3, ahead);
         else
 #endif
-        if (left >= 2) block(p, weight, small, output, row, abreast = 2, ahead);
-        else block(p, weight, small, output, row, abreast = 1, ahead);
+        if (left >= 2) block(p, w, output, row, abreast = 2, ahead);
+        else block(p, w, output, row, abreast = 1, ahead);
         row += abreast;
         ahead = 0;                                  /* the weights are at hand after the first rows */
     }
@@ -216,49 +299,78 @@ static void finished(const product_of *p, long first, long last) {
     }
 }
 
-INLINE void share(const product_of *p, int small, long first, long last) {
-    const long size = small ? 1 : 4, next = size * OUTPUTS * p->inputs;
+/* bytes become floats once for all rows */
+INLINE const float *unpacked(const int8_t *packed, float *room, long size, long ahead) {
+    long k = 0;
+    for (; k + LANES <= size; k += LANES) {
+        __builtin_prefetch(packed + k + ahead);
+        *(vector *)(room + k) = load_bytes(packed + k);
+    }
+    for (; k < size; k++) room[k] = packed[k];
+    return room;
+}
+
+/* what one of some threads does of a product */
+static void multiply(const product_of *p, long thread, long threads) {
+    const long blocks = p->outputs / OUTPUTS, inputs = p->inputs, size = OUTPUTS * inputs, next = size * (p->small ? 1 : 4);
     const long near = next > 16384 ? 16384 : next;                /* bytes ahead that are asked of memory */
-    float *unpacked = small && p->rows > 1 ? aligned_alloc(64, (sizeof(float) * OUTPUTS * p->inputs + 63) / 64 * 64) : 0;
+    const long first = blocks * thread / threads * OUTPUTS;
+    const long last = thread + 1 == threads ? p->outputs : blocks * (thread + 1) / threads * OUTPUTS;
+    float *room = p->small ? aligned_alloc(64, (sizeof(float) * size + 63) / 64 * 64) : 0;
+    rounded r = {(int16_t *)room, (int16_t *)room + size, 0};     /* one row needs less than four outputs of several */
+    if (p->small && p->rows == 1) round_row(p, &r);               /* each thread for itself: quicker than waiting for another's */
     long output = first;
     for (; output + OUTPUTS <= last; output += OUTPUTS) {
-        const char *weight = (const char *)p->weight + size * output * p->inputs;
-        if (!small) every_row(p, weight, 0, output, near);
-        else if (p->rows == 1) block(p, weight, 1, output, 0, 1, near);
-        else {
-            const int8_t *packed = (const int8_t *)weight;
-            long k = 0;
-            for (; k + LANES <= OUTPUTS * p->inputs; k += LANES) {
-                __builtin_prefetch(packed + k + near);
-                *(vector *)(unpacked + k) = load_bytes(packed + k);
-            }
-            for (; k < OUTPUTS * p->inputs; k++) unpacked[k] = packed[k];
-            every_row(p, unpacked, 0, output, 0);
-        }
+        const int8_t *packed = (const int8_t *)p->weight + output * inputs;
+        if (!p->small) every_row(p, (const float *)p->weight + output * inputs, output, near);
+        else if (p->rows == 1) block_of_bytes(p, packed, &r, output, near);
+        else every_row(p, unpacked(packed, room, size, near), output, 0);
     }
     for (; output < last; output++)
         for (long row = 0; row < p->rows; row++) single(p, output, row);
-    free(unpacked);
+    free(room);
     if (p->activation != NONE) finished(p, first, last);
 }
 
-static void multiply(const product_of *p, long threads) {
-    const long blocks = p->outputs / OUTPUTS;
-    if (p->rows * p->inputs * p->outputs < SERIAL || blocks < threads) threads = 1;
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (long t = 0; t < threads; t++) {
-        long first = blocks * t / threads * OUTPUTS, last = t + 1 == threads ? p->outputs : blocks * (t + 1) / threads * OUTPUTS;
-        if (p->small) share(p, 1, first, last);
-        else share(p, 0, first, last);
+/* Threads that wait for each other by looking: a step takes less time than waking from sleep. */
+typedef struct {
+    _Alignas(64) int arrived;
+    _Alignas(64) int round;
+} gate;
+
+static void wait_for_all(gate *at, long threads) {
+#ifdef _OPENMP
+    if (threads == 1) return;
+    const int round = __atomic_load_n(&at->round, __ATOMIC_ACQUIRE);
+    if (__atomic_add_fetch(&at->arrived, 1, __ATOMIC_ACQ_REL) == threads) {
+        __atomic_store_n(&at->arrived, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&at->round, round + 1, __ATOMIC_RELEASE);
+        return;
     }
+    for (long looks = 0; __atomic_load_n(&at->round, __ATOMIC_ACQUIRE) == round; looks++)
+        if (looks >= LOOKS) sched_yield();
+#if defined(__x86_64__) || defined(__i386__)
+        else __builtin_ia32_pause();
+#endif
+#endif
 }
+
+#ifdef _OPENMP
+#define THREAD omp_get_thread_num()
+#define THREADS omp_get_num_threads()
+#else
+#define THREAD 0
+#define THREADS 1
+#endif
 
 /* out [rows, outputs] = residual + activation(x [rows, inputs] times weight [outputs, inputs] transposed, times scale, + bias).
  * A residual may be `out` itself where there is no activation. */
 void product(const float *x, const void *weight, const float *bias, const float *scale, const float *residual, float *out,
-             long rows, long inputs, long outputs, long activation, long threads) {
+             long rows, long inputs, long outputs, long activation, long most) {
     const product_of p = {x, bias, scale, residual, weight, out, rows, inputs, outputs, scale != 0, activation};
-    multiply(&p, threads);
+    if (rows * inputs * outputs < SERIAL) most = 1;
+#pragma omp parallel num_threads(most) if (most > 1)
+    multiply(&p, THREAD, THREADS);
 }
 
 INLINE float dot(const float *a, const float *b, long size) {
@@ -315,35 +427,60 @@ static void look(const float *query, const float *keys, const float *values, flo
     }
 }
 
-/* queries [rows, heads, size] look at keys and values [rows, heads, room, size]: each row at its own first `lengths` + `more` */
-void attend(const float *queries, long query_row, const float *keys, const float *values, const int64_t *lengths, long more,
-            float *out, long rows, long heads, long room, long size, long threads) {
-    long longest = 0, all = 0;
-    for (long row = 0; row < rows; row++) {
-        all += (lengths[row] + more) * heads * size * 2;
-        longest = lengths[row] + more > longest ? lengths[row] + more : longest;
+typedef struct {
+    const float *queries, *keys, *values;           /* of the new token [rows, heads, size], from row to row `row` */
+    float *kept_keys, *kept_values, *out;           /* [rows, heads, room, size], out [rows, heads, size] */
+    const int64_t *lengths;
+    long rows, heads, room, size, window, query_row, key_row, value_row;
+} attention_of;
+
+/* keys and values of one more token take their place in a cache */
+INLINE void keep_one(const attention_of *a, long row, long head) {
+    const long place = ((row * a->heads + head) * a->room + a->lengths[row]) * a->size;
+    memcpy(a->kept_keys + place, a->keys + row * a->key_row + head * a->size, a->size * sizeof(float));
+    memcpy(a->kept_values + place, a->values + row * a->value_row + head * a->size, a->size * sizeof(float));
+}
+
+/* how much a row sees: its own first `lengths` places and the new token, if there is one, or the last `window` of those */
+INLINE long seen(const attention_of *a, long row) {
+    const long length = a->lengths[row] + (a->keys != 0);
+    return a->window && length > a->window ? a->window : length;
+}
+
+/* what one of some threads does */
+static void attention(const attention_of *a, long thread, long threads) {
+    const long all = a->rows * a->heads;
+    long longest = 0;
+    for (long row = 0; row < a->rows; row++) longest = seen(a, row) > longest ? seen(a, row) : longest;
+    float *scores = malloc(sizeof(float) * (longest + LANES));
+    for (long i = all * thread / threads; i < all * (thread + 1) / threads; i++) {
+        const long row = i / a->heads, head = i % a->heads, length = seen(a, row);
+        const long place = (i * a->room + a->lengths[row] + (a->keys != 0) - length) * a->size;
+        if (a->keys) keep_one(a, row, head);
+        look(a->queries + row * a->query_row + head * a->size, a->kept_keys + place, a->kept_values + place, a->out + i * a->size,
+             length, a->size, scores);
     }
-    if (all < SERIAL) threads = 1;
-#pragma omp parallel num_threads(threads) if (threads > 1)
-    {
-        float *scores = malloc(sizeof(float) * (longest + LANES));
-#pragma omp for schedule(static)
-        for (long i = 0; i < rows * heads; i++)
-            look(queries + i / heads * query_row + i % heads * size, keys + i * room * size, values + i * room * size,
-                 out + i * size, lengths[i / heads] + more, size, scores);
-        free(scores);
-    }
+    free(scores);
+}
+
+/* queries [rows, heads, size] look at keys and values [rows, heads, room, size]: each row at its own first `lengths`,
+ * or only at the last `window` of them, if that is not 0 */
+void attend(const float *queries, long query_row, float *keys, float *values, const int64_t *lengths, long window, float *out,
+            long rows, long heads, long room, long size, long most) {
+    const attention_of a = {queries, 0, 0, keys, values, out, lengths, rows, heads, room, size, window, query_row, 0, 0};
+    long work = 0;
+    for (long row = 0; row < rows; row++) work += seen(&a, row) * heads * size * 2;
+    if (work < SERIAL) most = 1;
+#pragma omp parallel num_threads(most) if (most > 1)
+    attention(&a, THREAD, THREADS);
 }
 
 /* keys and values [rows, heads, size] of one more token take their place in a cache [rows, heads, room, size] */
 void keep(const float *keys, long key_row, const float *values, long value_row, const int64_t *lengths, float *kept_keys,
           float *kept_values, long rows, long heads, long room, long size) {
+    const attention_of a = {0, keys, values, kept_keys, kept_values, 0, lengths, rows, heads, room, size, 0, 0, key_row, value_row};
     for (long row = 0; row < rows; row++)
-        for (long head = 0; head < heads; head++) {
-            long place = ((row * heads + head) * room + lengths[row]) * size;
-            memcpy(kept_keys + place, keys + row * key_row + head * size, size * sizeof(float));
-            memcpy(kept_values + place, values + row * value_row + head * size, size * sizeof(float));
-        }
+        for (long head = 0; head < heads; head++) keep_one(&a, row, head);
 }
 
 /* to zero mean (unless `root`: root mean square alone) and unit size */
@@ -383,36 +520,52 @@ typedef struct {
     double epsilon;
 } instruction;
 
+/* one thread's part of one step; rows, outputs or heads are shared out */
+static void step(const instruction *now, long rows, const int64_t *ids, const int64_t *lengths, float *kept, long room, long thread,
+                 long threads) {
+    const long a = now->a, b = now->b, c = now->c, d = now->d;
+    const long first = rows * thread / threads, last = rows * (thread + 1) / threads;
+    if (now->kind == EMBED) {                /* tables of tokens and of positions, a: width */
+        for (long row = first; row < last; row++)
+            for (long i = 0; i < a; i++)
+                now->to[row * a + i] = now->first[ids[row] * a + i] + (now->second ? now->second[lengths[row] * a + i] : 0.f);
+    } else if (now->kind == NORM_LAYER || now->kind == NORM_ROOT) {              /* a: size, b: groups, c, d: from row to row */
+        for (long row = first; row < last; row++)
+            for (long group = 0; group < b; group++)
+                norm(now->from + row * c + group * a, now->first, now->second, now->to + row * d + group * a, a, now->epsilon,
+                     now->kind == NORM_ROOT);
+    } else if (now->kind == TURN) {          /* cosines and sines [positions, a / 2], a: size, b: groups, c: from row to row */
+        for (long row = first; row < last; row++)
+            for (long group = 0; group < b; group++)
+                for (long i = 0; i < a / 2; i++) {
+                    float *x = now->to + row * c + group * a + i, left = x[0], right = x[a / 2];
+                    float cosine = now->first[lengths[row] * (a / 2) + i], sine = now->second[lengths[row] * (a / 2) + i];
+                    x[0] = left * cosine + right * sine, x[a / 2] = right * cosine - left * sine;
+                }
+    } else if (now->kind == PRODUCT) {       /* weight, bias, scale; a: inputs, b: outputs, c: activation */
+        const product_of p = {now->from, now->second, now->third, now->residual, now->first, now->to, rows, a, b,
+                              now->third != 0, c};
+        multiply(&p, thread, threads);
+    } else if (now->kind == ATTEND) {        /* from: queries, keys and values; a: heads, b: size, c: layer, d: window */
+        const long width = a * b, layer = rows * a * room * b;
+        float *keys = kept + 2 * c * layer;
+        const attention_of one = {now->from, now->from + width, now->from + 2 * width, keys, keys + layer, now->to, lengths, rows, a,
+                                  room, b, d, 3 * width, 3 * width, 3 * width};
+        attention(&one, thread, threads);
+    }
+}
+
+/* Threads are woken once for all steps. */
 void run(const instruction *program, long count, long rows, const int64_t *ids, const int64_t *lengths, float *kept, long room,
-         long threads) {
+         long most) {
+    gate at = {0, 0};
+    long work = 0;
+    for (const instruction *now = program; now < program + count; now++)
+        if (now->kind == PRODUCT) work += rows * now->a * now->b;
+    if (work < 4 * SERIAL) most = 1;
+#pragma omp parallel num_threads(most) if (most > 1)
     for (const instruction *now = program; now < program + count; now++) {
-        const long a = now->a, b = now->b, c = now->c, d = now->d;
-        if (now->kind == EMBED) {            /* tables of tokens and of positions, a: width */
-            for (long row = 0; row < rows; row++)
-                for (long i = 0; i < a; i++)
-                    now->to[row * a + i] = now->first[ids[row] * a + i] + (now->second ? now->second[lengths[row] * a + i] : 0.f);
-        } else if (now->kind == NORM_LAYER || now->kind == NORM_ROOT) {          /* a: size, b: groups, c, d: from row to row */
-            for (long row = 0; row < rows; row++)
-                for (long group = 0; group < b; group++)
-                    norm(now->from + row * c + group * a, now->first, now->second, now->to + row * d + group * a, a, now->epsilon,
-                         now->kind == NORM_ROOT);
-        } else if (now->kind == TURN) {      /* cosines and sines [positions, a / 2], a: size, b: groups, c: from row to row */
-            for (long row = 0; row < rows; row++)
-                for (long group = 0; group < b; group++)
-                    for (long i = 0; i < a / 2; i++) {
-                        float *x = now->to + row * c + group * a + i, left = x[0], right = x[a / 2];
-                        float cosine = now->first[lengths[row] * (a / 2) + i], sine = now->second[lengths[row] * (a / 2) + i];
-                        x[0] = left * cosine + right * sine, x[a / 2] = right * cosine - left * sine;
-                    }
-        } else if (now->kind == PRODUCT) {   /* weight, bias, scale; a: inputs, b: outputs, c: activation */
-            const product_of p = {now->from, now->second, now->third, now->residual, now->first, now->to, rows, a, b,
-                                  now->third != 0, c};
-            multiply(&p, threads);
-        } else if (now->kind == ATTEND) {    /* from: queries, keys and values; a: heads, b: size, c: layer */
-            const long width = a * b, layer = rows * a * room * b;
-            float *keys = kept + 2 * c * layer, *values = keys + layer;
-            keep(now->from + width, 3 * width, now->from + 2 * width, 3 * width, lengths, keys, values, rows, a, room, b);
-            attend(now->from, 3 * width, keys, values, lengths, 1, now->to, rows, a, room, b, threads);
-        }
+        step(now, rows, ids, lengths, kept, room, THREAD, THREADS);
+        wait_for_all(&at, THREADS);
     }
 }

@@ -51,15 +51,18 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor
     return out
 
 
-def attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, library: Any = None) -> Tensor:
-    """queries [rows, heads, 1, size] look at keys and values [rows, heads, room, size], each row at its first `lengths`."""
+def attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, window: int = 0, library: Any = None) -> Tensor:
+    """queries [rows, heads, 1, size] look at keys and values [rows, heads, room, size], each row at its first `lengths`.
+
+    With a `window`, at the last so many of those.
+    """
     library = library or (compiled() if fits(queries) and keys.is_contiguous() and values.is_contiguous() else None)
     if library is None:
-        return _attend(queries, keys, values, lengths)
+        return _attend(queries, keys, values, lengths, window)
     rows, heads, room, size = keys.shape
     queries = _by_row(queries)
     out = torch.empty(rows, heads, 1, size)
-    library.attend(queries.data_ptr(), queries.stride(0), keys.data_ptr(), values.data_ptr(), lengths.data_ptr(), 0,
+    library.attend(queries.data_ptr(), queries.stride(0), keys.data_ptr(), values.data_ptr(), lengths.data_ptr(), window,
                    out.data_ptr(), rows, heads, room, size, torch.get_num_threads())
     return out
 
@@ -113,12 +116,14 @@ def by_pieces(x: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor, out
     return out
 
 
-def _attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor) -> Tensor:
-    longest = int(lengths.max())
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, window: int = 0) -> Tensor:
+    shortest, longest = int(lengths.min()), int(lengths.max())
+    first = max(0, shortest - window) if window else 0        # what lies before it no row sees
     seen = None
-    if int(lengths.min()) < longest:
-        seen = (torch.arange(longest, device=lengths.device) < lengths[:, None])[:, None, None]
-    return F.scaled_dot_product_attention(queries, keys[:, :, :longest], values[:, :, :longest], attn_mask=seen)
+    if shortest < longest:
+        behind = lengths[:, None] - torch.arange(first, longest, device=lengths.device)        # 1 for the newest
+        seen = ((behind > 0) & (behind <= (window or longest)))[:, None, None]
+    return F.scaled_dot_product_attention(queries, keys[:, :, first:longest], values[:, :, first:longest], attn_mask=seen)
 
 
 # compiling

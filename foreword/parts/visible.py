@@ -1,14 +1,19 @@
-"""Who may look at whom. A pattern knows its definition (`mask`) and its own way of computing it (`attend`)."""
+"""Who may look at whom. A pattern knows its definition (`mask`) and its own way of computing it (`attend`).
+
+A pattern that looks back can be narrowed to a band (`within`): that is how one layer sees less than the next.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import cycle, groupby, islice
+from typing import Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from foreword.basics.spec import Spec
 from foreword.parts import thin
 
 
@@ -33,6 +38,9 @@ class Causal:
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
+    def within(self, window: int | None) -> Causal | Banded:
+        return self if window is None else Banded(window)
+
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         queries, keys = q.size(-2), k.size(-2)
         if real is None and queries == keys:
@@ -41,24 +49,89 @@ class Causal:
             return F.scaled_dot_product_attention(q, k, v, dropout_p=dropout)
         seen = self.mask(queries, keys, q.device)
         if real is not None:
-            # a padding query would see nothing, and a softmax over nothing is not a number: it may look at itself
-            itself = torch.ones_like(seen).tril(keys - queries).triu(keys - queries)
-            seen = (seen & real[:, None, None, :]) | itself
+            seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
         return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=dropout)
+
+
+@dataclass(frozen=True)
+class Banded:
+    """Every position looks at itself and the `window` - 1 places before it: the local layers of GPT-3 (Child et al. 2019).
+
+    A block of `window` queries looks at its own block of keys and the one before, which hold all that it may see: time and
+    memory grow with the length, not with its square. Places are counted with padding, which stands at the ends of a row.
+    """
+
+    window: int
+
+    def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+        return Causal().mask(queries, keys, device).triu(keys - queries - self.window + 1)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
+        reach = min(k.size(-2), q.size(-2) + self.window - 1)
+        past = reach - q.size(-2)
+        k, v = k[:, :, k.size(-2) - reach:], v[:, :, v.size(-2) - reach:]       # what is further back no query sees
+        real = None if real is None else real[:, real.size(1) - reach:]
+        near = past + self.window
+        first = self._together(q[:, :, : self.window], k[:, :, :near], v[:, :, :near],
+                               None if real is None else real[:, :near], dropout)
+        if q.size(-2) <= self.window:
+            return first
+        rest = self._in_blocks(q, k[:, :, past:], v[:, :, past:], None if real is None else real[:, past:], dropout)
+        return torch.cat([first, rest], 2)
+
+    def _together(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float) -> Tensor:
+        """At most `window` queries: their keys are few."""
+        queries, keys = q.size(-2), k.size(-2)
+        if keys <= self.window:
+            return Causal().attend(q, k, v, real, dropout)
+        seen = self.mask(queries, keys, q.device)
+        if real is not None:
+            seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=dropout)
+
+    def _in_blocks(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float) -> Tensor:
+        """As many keys as queries; what all blocks but the first see."""
+        batch, window = q.size(0), self.window
+        short = -q.size(2) % window
+        queries, *others = (_padded(x, short).unflatten(2, (-1, window)).transpose(1, 2) for x in (q, k, v))
+        # [batch, blocks, heads, window, size] -> [batch x blocks, heads, 2 window, size]
+        keys, values = (torch.cat([x[:, :-1], x[:, 1:]], 3).flatten(0, 1) for x in others)
+        seen = self.mask(window, 2 * window, q.device)
+        if real is not None:
+            blocks = F.pad(real, (0, short)).unflatten(1, (-1, window))
+            there = torch.cat([blocks[:, :-1], blocks[:, 1:]], 2).flatten(0, 1)[:, None, None, :]
+            seen = (seen & there) | _itself(window, 2 * window, q.device)
+        mixed = F.scaled_dot_product_attention(queries[:, 1:].flatten(0, 1), keys, values, attn_mask=seen, dropout_p=dropout)
+        return mixed.unflatten(0, (batch, -1)).transpose(1, 2).flatten(2, 3)[:, :, : q.size(2) - window]
+
+
+def _padded(x: Tensor, places: int) -> Tensor:
+    """x [batch, heads, positions, size] with some positions more, which nobody sees."""
+    return F.pad(x, (0, 0, 0, places)) if places else x
+
+
+def _itself(queries: int, keys: int, device: torch.device | None) -> Tensor:
+    """A padding query would see nothing, and a softmax over nothing is not a number: it may look at itself."""
+    return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries).triu(keys - queries)
 
 
 @dataclass(frozen=True)
 class Reached:
     """One new token in each row, which looks at itself and what its row has remembered: the first places of a cache."""
 
-    lengths: Tensor        # [batch], of the memory with the new token
+    lengths: Tensor                   # [batch], of the memory with the new token
+    window: int | None = None         # the last of them that are seen; None: all
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         """[batch, 1, keys]"""
-        return (torch.arange(keys, device=device) < self.lengths[:, None])[:, None]
+        behind = self.lengths[:, None] - torch.arange(keys, device=device)        # 1 for the newest, 0 beyond it
+        return ((behind > 0) & (behind <= (self.window or keys)))[:, None]
+
+    def within(self, window: int | None) -> Reached:
+        return replace(self, window=window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
-        return thin.attend(q, k, v, self.lengths)
+        return thin.attend(q, k, v, self.lengths, self.window or 0)
 
 
 @dataclass(frozen=True)
@@ -66,19 +139,56 @@ class Packed:
     """Texts of any length, one behind the other in a batch of one: each looks back within itself, and nothing is padding."""
 
     lengths: tuple[int, ...]
+    window: int | None = None         # how many places back each looks, its own included; None: to the first
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         owner = torch.repeat_interleave(torch.arange(len(self.lengths)), torch.tensor(self.lengths)).to(device)
-        return (owner[:, None] == owner).tril()
+        return (owner[:, None] == owner) & Causal().within(self.window).mask(queries, keys, device)
+
+    def within(self, window: int | None) -> Packed:
+        return replace(self, window=window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
         runs = [(length, len(list(texts))) for length, texts in groupby(self.lengths)]        # those of one length go together
         found = []
         for (length, texts), *parts in zip(runs, *(x[0].split([a * b for a, b in runs], 1) for x in (q, k, v))):
             q, k, v = (part.unflatten(1, (texts, length)).transpose(0, 1) for part in parts)       # [texts, heads, length, size]
-            mixed = F.scaled_dot_product_attention(q, k, v, is_causal=True, dropout_p=dropout)
+            mixed = Causal().within(self.window).attend(q, k, v, None, dropout)
             found.append(mixed.transpose(0, 1).flatten(1, 2))
         return torch.cat(found, 1)[None]
 
 
-Pattern = Everywhere | Causal | Reached | Packed
+Pattern = Everywhere | Causal | Banded | Reached | Packed
+Backward = Causal | Reached | Packed        # patterns that look back, and can be narrowed
+
+
+class VisibleSpec(Spec):
+    """The settings of what each layer of a stack sees of the past."""
+
+    def windows(self, layers: int) -> list[int | None]:
+        """For each layer, how many places it sees, its own included; None: all."""
+        raise TypeError(f"{type(self).__name__} has no windows.")
+
+
+class Dense(VisibleSpec):
+    """Every layer sees all that came before."""
+
+    kind: Literal["dense"] = "dense"
+
+    def windows(self, layers: int) -> list[int | None]:
+        return [None] * layers
+
+
+class Alternating(VisibleSpec):
+    """Dense layers and banded ones in turn (Brown et al. 2020, section 2.1)."""
+
+    kind: Literal["alternating"] = "alternating"
+    window: int = 256        # places a banded layer sees, its own included; the paper does not say how many
+    order: tuple[Literal["dense", "banded"], ...] = ("dense", "banded")        # over and over, up the stack
+
+    def faults(self) -> list[tuple[str, str]]:
+        found = [("window", f"window must be at least 1 (it says {self.window}).")] if self.window < 1 else []
+        return found + ([] if self.order else [("order", "order must name at least one layer: dense or banded.")])
+
+    def windows(self, layers: int) -> list[int | None]:
+        return [self.window if name == "banded" else None for name in islice(cycle(self.order), layers)]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 from foreword.assembly.recipe import Recipe, kind
+from foreword.batches.mixture import Data
 from foreword.exchange.hugging_face import family_of
-from foreword.tokens.store import TokenStore
 from foreword.training.trainer import Progress
 
 
-def card(recipe: Recipe, progress: Progress, store: TokenStore) -> str:
+def card(recipe: Recipe, progress: Progress, store: Data, sources: Sequence[dict[str, Any]] = ()) -> str:
     family = family_of(recipe)
     opens = f"`transformers` (`{family.model_type}`) and " if family else ""
     task = "text-generation" if kind(recipe.objective) == "causal" else "fill-mask"
@@ -22,6 +25,13 @@ tags: [foreword, {recipe.name}]
 
 {recipe.paper}. Trained with Foreword on {store.documents:,} documents ({store.total_bytes:,} bytes), tokenizer
 {store.tokenizer.name}, for {progress.step:,} steps ({progress.tokens:,} tokens), budget {recipe.training.budget}.{best}
-
+{_mixed(sources)}
 This folder opens with {opens}`foreword.load`. How it was trained, to the last setting, is in the run's `recipe.toml`.
 """
+
+
+def _mixed(sources: Sequence[dict[str, Any]]) -> str:
+    if not sources:
+        return ""
+    lines = [f"| {one['name']} | {one['weight']:.1%} | {one['tokens']:,} | {one['epochs']:.3f} |" for one in sources]
+    return "\n".join(["", "| source | share of the tokens read | tokens it has | epochs |", "|---|---|---|---|", *lines, ""])

@@ -12,8 +12,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from foreword.assembly import loader, toml
+from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
+from foreword.basics import toml
 from foreword.basics.files import read_json, whole_folder, write_folder, write_json, write_text
 from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.progress import say

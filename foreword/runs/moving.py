@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foreword.assembly import toml
+from foreword.basics import toml
 from foreword.basics.files import write_folder, write_json, write_text
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.counts.arpa import write_arpa

@@ -16,9 +16,10 @@ from typing import Any
 
 import torch
 
-from foreword.assembly import loader, toml
+from foreword.assembly import loader
 from foreword.assembly.build import check_tokenizer
 from foreword.assembly.recipe import Recipe
+from foreword.basics import toml
 from foreword.basics.files import write_json, write_text
 from foreword.basics.messages import Fault, RunFailed, thousands
 from foreword.basics.progress import say

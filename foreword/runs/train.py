@@ -7,7 +7,7 @@ import platform
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,11 +22,12 @@ from foreword.basics.messages import Fault, Interrupted, RunFailed, duration, th
 from foreword.basics.progress import say, ticking
 from foreword.basics.seeds import number_of
 from foreword.basics.version import VERSION
+from foreword.batches.mixture import Data, Mixture, MixtureCutter, Source, cutter_over, open_data
 from foreword.batches.stream import Ahead, Stream
 from foreword.networks.base import Model
 from foreword.runs.card import card
 from foreword.runs.folder import RunFolder
-from foreword.tokens.store import TokenStore
+from foreword.runs.starting import check_same_start, start_from
 from foreword.training.hardware import Hardware
 from foreword.training.learner import Learner, Report
 from foreword.training.trainer import Duty, Progress, Trainer
@@ -34,13 +35,21 @@ from foreword.training.trainer import Duty, Progress, Trainer
 EVALUATING = 0.1       # the largest share of a wall-clock budget that evaluations on the way may take
 
 
-def train(recipe: Recipe, data: Path, out: Path, tensorboard: bool = False, hardware: Hardware | None = None) -> RunFolder:
-    """Train until the recipe's budget is spent. A run that stopped before goes on from its last checkpoint."""
-    store, valid = TokenStore.open(data, "train"), TokenStore.open(data, "valid")
-    check_tokenizer(recipe, store.tokenizer, str(data))
+def train(recipe: Recipe, data: Path | Sequence[Source], out: Path, tensorboard: bool = False,
+          hardware: Hardware | None = None, start: Path | None = None) -> RunFolder:
+    """Train until the recipe's budget is spent. A run that stopped before goes on from its last checkpoint.
+
+    `start`: a run or model folder whose weights are the first.
+    """
+    store, valid = open_data(data, "train"), open_data(data, "valid")
+    check_tokenizer(recipe, store.tokenizer, str(store.folder))
     run = RunFolder(out)
     session = Session(recipe, store, valid, run, hardware)        # what can be wrong is found before the folder is made
-    run.claim(recipe, store.data)
+    begun = start_from(start, recipe, session.model, session.tokenizer) if start else {}
+    check_same_start(run, begun)
+    if not run.claim(recipe, store.data) and begun:
+        run.sign(start=begun)
+        say(f"{out}: trains {start} further")
     session.resume()
     if run.passport().get("finished") and session.trainer.spent() >= 1.0:
         say(f"{out}: this run is finished; nothing is left to do. A larger --budget would go on with it.")
@@ -52,23 +61,29 @@ def train(recipe: Recipe, data: Path, out: Path, tensorboard: bool = False, hard
 class Session:
     """One sitting at a run: from its last checkpoint to the end of the budget, or to an interruption."""
 
-    def __init__(self, recipe: Recipe, store: TokenStore, valid: TokenStore, run: RunFolder, hardware: Hardware | None = None):
-        self.recipe, self.store, self.run, self.hardware = recipe, store, run, hardware or Hardware()
+    def __init__(self, recipe: Recipe, store: Data, valid: Data, run: RunFolder, hardware: Hardware | None = None):
+        self.recipe, self.store, self.valid, self.run, self.hardware = recipe, store, valid, run, hardware or Hardware()
         self.tokenizer = store.tokenizer
         spec = recipe.training
         torch.manual_seed(number_of("weights", spec.seed))
         self.model = model_for(recipe, self.tokenizer.vocabulary())
         self.learner: Learner = spec.learner(self.model, recipe.objective, self.tokenizer, self.hardware)   # type: ignore[attr-defined]
-        cutter = recipe.batches.over(store, spec.batch_size, spec.seed)
-        stream = Stream(cutter, self.learner.collate, spec.batch_size)
+        self.cutter = cutter_over(store, recipe.batches, spec.batch_size, spec.seed)
+        ramp = getattr(spec, "ramp", None)
+        growth = ramp.growth(spec.batch_size, recipe.batches.length) if ramp else None
+        stream = Stream(self.cutter, self.learner.collate, spec.batch_size, growth=growth)
         batches = Ahead(stream) if self.hardware.prefetch else stream
         self.trainer = Trainer(self.learner, batches, Budget.parse(spec.budget))
-        self.trainer.held_out = lambda: self.held_out(valid)
+        self.trainer.held_out = lambda: self.held_out(self.valid)
         self.board: Any = None
         self.evaluating = 0.0        # seconds of this sitting
 
-    def held_out(self, valid: TokenStore) -> Iterator[Any]:
-        """The same few batches of validation text every time."""
+    def held_out(self, valid: Data) -> Iterator[Any]:
+        """The same few batches of validation text every time; of a mixture, those of each source."""
+        if isinstance(valid, Mixture):
+            for store in valid.stores:
+                yield from self.held_out(store)
+            return
         spec = self.recipe.training
         try:
             rows = self.recipe.batches.over(valid, 1, 0).epoch
@@ -122,6 +137,8 @@ class Session:
     def log(self) -> None:
         progress = self.trainer.progress
         record = {**self.trainer.record(), "seconds": round(progress.seconds, 3)}
+        if sources := self.sources():
+            record["epochs"] = {source["name"]: source["epochs"] for source in sources}
         self._note(record)
         self._draw("train", record)
 
@@ -131,18 +148,34 @@ class Session:
         if by_the_clock and not anyway and self.evaluating > EVALUATING * progress.seconds:
             return           # a few seconds are given for training; the last evaluation still comes
         began = clock()
-        found = self.learner.measure(self.trainer.held_out())
+        found, by_source = self.measure()
         self.evaluating += clock() - began
         if not found:
             return
         total = sum(found.values())
         best = math.isfinite(total) and (not progress.best or total < progress.best["valid"])
-        record = {"step": progress.step, "tokens": progress.tokens, "valid": found, "best": best}
+        record = {"step": progress.step, "tokens": progress.tokens, "valid": found, **by_source, "best": best}
         self._note(record)
         self._draw("valid", {"step": progress.step, **found})
         if best:
             progress.best = {"step": progress.step, "valid": total}
             self._publish()
+
+    def measure(self) -> tuple[dict[str, float], dict[str, Any]]:
+        """What held-out text costs; of a mixture the mean by shares, and what that of each source costs."""
+        if not isinstance(self.valid, Mixture):
+            return self.learner.measure(self.trainer.held_out()), {}
+        each = {name: self.learner.measure(self.held_out(store)) for name, store in zip(self.valid.names, self.valid.stores)}
+        return self.valid.mean(each), {"sources": {name: found for name, found in each.items() if found}}
+
+    def sources(self) -> list[dict[str, Any]]:
+        """What has been read of each source of a mixture so far: exact counts, nothing for a single store."""
+        if not isinstance(self.store, Mixture) or not isinstance(self.cutter, MixtureCutter):
+            return []
+        rows = self.trainer.stream.rows(self.trainer.progress.step)
+        return [{"name": name, "store": str(store.folder.resolve()), "weight": weight, "tokens": store.tokens,
+                 "rows": drawn, "epochs": epochs} for name, store, weight, drawn, epochs in zip(
+                     self.store.names, self.store.stores, self.store.weights, self.cutter.drawn(rows), self.cutter.epochs(rows))]
 
     def save(self) -> None:
         self.run.save(self.learner.save(), self.trainer.progress, self.recipe.training.keep)
@@ -160,6 +193,9 @@ class Session:
         self.save()
         facts = {"step": progress.step, "tokens": progress.tokens, "seconds": round(progress.seconds, 1),
                  "best": progress.best, "finished": True}
+        if sources := self.sources():
+            facts["sources"] = sources
+            say("read of each source: " + ", ".join(f"{one['name']} {one['epochs']:.2f} epochs" for one in sources))
         if isinstance(self.model, Model):
             count = self.model.parameter_count()
             facts |= {"parameters": count, "flops": 6 * count * progress.tokens}
@@ -172,7 +208,8 @@ class Session:
         self.trainer.progress.noted += 1
 
     def _publish(self) -> None:
-        self.run.publish(self.recipe, self.model, self.tokenizer, card(self.recipe, self.trainer.progress, self.store))
+        told = card(self.recipe, self.trainer.progress, self.store, self.sources())
+        self.run.publish(self.recipe, self.model, self.tokenizer, told)
 
     def _introduce(self) -> None:
         vocabulary = self.tokenizer.name
@@ -182,9 +219,11 @@ class Session:
             + (f", on {self.hardware}" if isinstance(self.model, Model) else ""))
         if (meant := kind(self.recipe.tokenizer)) != self.tokenizer.kind:
             say(f"the recipe means a {meant} tokenizer; the store's {self.tokenizer.name} is used.")
+        if isinstance(self.store, Mixture):
+            say(str(self.store))
+        read = {"sources": self.sources()} if isinstance(self.store, Mixture) else {"store": str(self.store.folder.resolve())}
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint,
-                      store=str(self.store.folder.resolve()), versions=versions(), hardware=str(self.hardware),
-                      finished=False)
+                      **read, versions=versions(), hardware=str(self.hardware), finished=False)
 
     def _draw(self, group: str, record: dict[str, Any]) -> None:
         if self.board is None:

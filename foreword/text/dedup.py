@@ -116,7 +116,7 @@ def signatures(texts: list[str]) -> np.ndarray:
 def _shingles(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
     """A 32-bit hash for each run of five units of each text, one text after another, and where each text begins."""
     written = [text.lower().encode("utf-8", "surrogatepass") for text in texts]
-    hashes, places = _words(b" ".join(written))
+    hashes, places = word_hashes(b" ".join(written))
     edges = np.searchsorted(places, np.cumsum([0] + [len(one) + 1 for one in written]))
     units, lengths = [], []
     for text, first, last in zip(texts, edges, edges[1:]):
@@ -145,7 +145,7 @@ def _shingles(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
     return (mixed[real[:count]] >> np.uint64(32)).astype(np.uint32), np.cumsum(whole_runs) - whole_runs
 
 
-def _words(text: bytes) -> tuple[np.ndarray, np.ndarray]:
+def word_hashes(text: bytes) -> tuple[np.ndarray, np.ndarray]:
     """A hash of each word, and the byte at which it begins: differences of one running sum over all bytes."""
     data = np.frombuffer(text, np.uint8)
     inside = np.zeros(len(data) + 2, np.int8)

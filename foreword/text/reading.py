@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from foreword.basics.messages import Fault, Faults, did_you_mean
-from foreword.text import rows
+from foreword.text import dialogues, rows
 from foreword.text.document import Document
 from foreword.text.encoding import decoded
 
@@ -23,7 +23,7 @@ ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", ".parquet")
 ENDINGS = PLAIN + ROWS
 # given by name, a file with any other ending is read as plain text, except these, which surely are not
 NOT_TEXT = (".gz", ".zst", ".zip", ".bz2", ".xz", ".tar", ".json", ".pdf", ".docx", ".npy", ".bin", ".safetensors")
-WAYS = ("auto", "file", "line", "paragraph")
+WAYS = ("auto", "file", "line", "paragraph", "dialogues")
 
 WHOLE = 64 * 2**10        # "auto": a plain file up to this size is one document
 PIECE = 16 * 2**10        # a larger one is cut at blank lines into pieces of about this size,
@@ -47,6 +47,10 @@ class Unit:
     def documents(self) -> Iterator[Document]:
         for name in self.files:
             path = Path(name)
+            if self.cut == "dialogues":
+                for one in dialogues.of_file(path, _ending(path), self.column, self._lines, self._first_line):
+                    yield Document(one.text, name, one)
+                continue
             if _ending(path) in ROWS:
                 yield from rows.documents(path, _ending(path), self.column, self._lines, self._first_line)
                 continue

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import csv
-import gzip
-import importlib
-import io
 import json
 import re
 import sys
-import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from foreword.basics.messages import Fault, did_you_mean
+from foreword.text import compressed
 from foreword.text.document import Document
 from foreword.text.encoding import decoded
 
@@ -32,7 +29,7 @@ def documents(path: Path, ending: str, column: str, lines: Lines, first: Callabl
     elif ending == ".jsonl":
         texts = _json_lines(column, lines(path))
     else:
-        texts = _json_lines(column, _decompressed(path, ending))
+        texts = _json_lines(column, compressed.lines(path))
     try:
         for number, text in texts:
             if not text or text.isspace():
@@ -55,14 +52,7 @@ class RowFault(Fault):
 
 
 def _json_lines(column: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-    for number, line in lines:
-        if not line or line.isspace():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise RowFault(number, f"this line is not JSON: {error.msg} (column {error.colno}).",
-                           "Every line of a .jsonl file is one JSON object. Mend or remove the line.") from error
+    for number, row in json_rows(lines):
         if isinstance(row, str):
             yield number, row
         elif isinstance(row, dict):
@@ -71,25 +61,16 @@ def _json_lines(column: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple
             raise RowFault(number, f"this line is a JSON {type(row).__name__}, not an object with a text.")
 
 
-def _decompressed(path: Path, ending: str) -> Iterator[tuple[int, str]]:
-    broken: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
-    with open(path, "rb") as file:
-        if ending.endswith(".gz"):
-            stream: BinaryIO = gzip.GzipFile(fileobj=file)      # type: ignore[assignment]
-        else:
-            zstandard = _extra("zstandard", path)
-            broken = (*broken, zstandard.ZstdError)
-            # Reddit's dumps are written with a window of 2 GB, which the library refuses by default
-            reader = zstandard.ZstdDecompressor(max_window_size=2**31).stream_reader(file, read_across_frames=True)
-            stream = io.BufferedReader(reader, 2**20)
-        position = 0
+def json_rows(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, Any]]:
+    """What stands in each line that is not empty, with its number."""
+    for number, line in lines:
+        if not line or line.isspace():
+            continue
         try:
-            for number, line in enumerate(stream, 1):
-                yield number, decoded(line, path, position).rstrip("\n")
-                position += len(line)
-        except broken as error:
-            raise Fault(f"the compressed data is broken after {position:,} bytes of text: {error}.",
-                        "It may have been cut short; copy the file again.", where=str(path)) from error
+            yield number, json.loads(line)
+        except json.JSONDecodeError as error:
+            raise RowFault(number, f"this line is not JSON: {error.msg} (column {error.colno}).",
+                           "Every line of a .jsonl file is one JSON object. Mend or remove the line.") from error
 
 
 def _csv(path: Path, column: str) -> Iterator[tuple[int, str]]:
@@ -118,7 +99,7 @@ def _csv(path: Path, column: str) -> Iterator[tuple[int, str]]:
 
 
 def _parquet(path: Path, column: str) -> Iterator[tuple[int, str]]:
-    arrow, parquet = _extra("pyarrow", path), _extra("pyarrow.parquet", path)
+    arrow, parquet = compressed.extra("pyarrow", path), compressed.extra("pyarrow.parquet", path)
     try:
         with parquet.ParquetFile(path) as file:
             chosen = _chosen(column, list(file.schema_arrow.names), 0)
@@ -147,12 +128,3 @@ def _as_text(value: Any, column: str, number: int) -> str:
         raise RowFault(number, f"{column!r} holds a {type(value).__name__}, not text.",
                        "Choose another:  --column NAME")
     return value
-
-
-def _extra(module: str, path: Path) -> Any:
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise Fault(f"{path} needs the package {package} to be read.",
-                    "Install it:  pip install 'foreword[data]'") from error

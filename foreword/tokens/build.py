@@ -1,4 +1,4 @@
-"""Text files to a token store: learn a tokenizer if need be, then encode unit by unit in worker processes.
+"""Text files to a token store: learn a tokenizer if need be, then encode unit by unit, here and in worker processes.
 
 Work happens in `<out>.partial`; a record per finished unit lets the same command go on after a kill, and the units do
 not depend on the number of workers, so neither does the store.
@@ -14,7 +14,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,14 +25,19 @@ import numpy as np
 from foreword.basics.files import read_json, write_atomically, write_json
 from foreword.basics.messages import Fault, Faults, RunFailed, thousands
 from foreword.basics.progress import Ticker, say, ticking
+from foreword.text.document import Document
 from foreword.text.reading import Unit, fingerprint, total_bytes, units
 from foreword.text.splits import FRACTIONS, share, split_of
 from foreword.tokens import marks as marking
+from foreword.tokens import turns
 from foreword.tokens.kinds import TokenizerSpec
+from foreword.tokens.page import Page
+from foreword.tokens.quick import flat
 from foreword.tokens.store import FORMAT, PER_DOCUMENT, SPLITS, TokenStore, read_content
 from foreword.tokens.tokenizer import Tokenizer
 
-SMALL = 4 * 2**20              # below this, starting processes costs more than it saves
+SMALL = 4 * 2**20              # bytes below which starting processes costs more than it saves,
+QUICK = 8                      # and so many times as many for a tokenizer that is quick (measured: even at 25 MB)
 BATCH = 2**20                  # characters handed to the tokenizer at once
 SHARD = 2**20                  # ids a worker holds before it writes them: its memory must not depend on how long a unit is
 Fractions = tuple[float, float, float]
@@ -53,6 +58,7 @@ def build_store(paths: Sequence[Path], out: Path, tokenizer: Tokenizer | Tokeniz
     """Make the store `out` (or find it already made) and return the content of its store.json."""
     paths, out, marks = [Path(path) for path in paths], Path(out), tuple(marks)
     marking.check(marks)
+    marks += (turns.SKIPPED,) if documents == "dialogues" else ()
     if len(fractions) != 3 or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-6 or fractions[0] <= 0:
         raise Fault(f"the fractions {tuple(fractions)} (train, valid, test) must add up to 1, with some to train on.",
                     "For example:  0.9 0.05 0.05")
@@ -69,7 +75,7 @@ def build_store(paths: Sequence[Path], out: Path, tokenizer: Tokenizer | Tokeniz
     with _alone_in(folder, key):
         ready = _tokenizer(folder, tokenizer, work, fractions, sample)
         job = Job(folder, fractions, marks)
-        records = _encode_all(job, work, workers)
+        records = _encode_all(job, work, workers, SMALL * (QUICK if ready.is_quick else 1))
         content = {"format": FORMAT, "settings": key, "fractions": list(fractions), "marks": list(marks),
                    "tokenizer": {"name": ready.name, "fingerprint": ready.fingerprint, "size": len(ready),
                                  "end": ready.vocabulary().end},
@@ -154,14 +160,21 @@ def _tokenizer(folder: Path, given: Tokenizer | TokenizerSpec, work: list[Unit],
         ready = Tokenizer.load(folder)
         if ready.fingerprint == plan["tokenizer"]:
             return ready
-    if isinstance(given, Tokenizer):
-        ready = given
-    else:
-        with ticking(f"learning the {given.kind} tokenizer") as ticker:
-            ready = given.train(_sample(work, fractions, sample, ticker))
+    ready = given if isinstance(given, Tokenizer) else _learn(given, work, fractions, sample)
     ready.save(folder)
     write_json(folder / "plan.json", {**plan, "tokenizer": ready.fingerprint})
     return ready
+
+
+def learn_tokenizer(paths: Sequence[Path], spec: TokenizerSpec, documents: str = "auto", column: str = "text",
+                    fractions: Fractions = FRACTIONS, sample: int = 200 * 2**20) -> Tokenizer:
+    """A tokenizer learned from the training text of all these files together, without a store."""
+    return _learn(spec, units(list(paths), documents, column, 32 * 2**20), fractions, sample)
+
+
+def _learn(spec: TokenizerSpec, work: list[Unit], fractions: Fractions, sample: int) -> Tokenizer:
+    with ticking(f"learning the {spec.kind} tokenizer") as ticker:
+        return spec.train(_sample(work, fractions, sample, ticker))
 
 
 def _sample(work: list[Unit], fractions: Fractions, sample: int, ticker: Ticker) -> Iterator[str]:
@@ -183,7 +196,7 @@ def _sample(work: list[Unit], fractions: Fractions, sample: int, ticker: Ticker)
         ticker.update(read / total, f"{thousands(taken)}B of text")
 
 
-def _encode_all(job: Job, work: list[Unit], workers: int | None) -> list[dict[str, Any]]:
+def _encode_all(job: Job, work: list[Unit], workers: int | None, small: int) -> list[dict[str, Any]]:
     """Every unit's record, in order. Those of an earlier run are read; the others are made."""
     (job.folder / "done").mkdir(exist_ok=True)
     places = [job.folder / "done" / f"{number:05d}.json" for number in range(len(work))]
@@ -193,7 +206,7 @@ def _encode_all(job: Job, work: list[Unit], workers: int | None) -> list[dict[st
     if workers is None:
         workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     with ticking("encoding") as ticker:
-        results = _inline(job, work, left) if workers <= 1 or total < SMALL or len(left) <= 1 else _pooled(
+        results = _inline(job, work, left) if workers <= 1 or total < small or len(left) <= 1 else _pooled(
             job, work, left, min(workers, len(left)))
         for number in results:
             finished += work[number].size
@@ -209,18 +222,22 @@ def _inline(job: Job, work: list[Unit], left: list[int]) -> Iterator[int]:
 
 
 def _pooled(job: Job, work: list[Unit], left: list[int], workers: int) -> Iterator[int]:
-    """The numbers of units as they are finished; faults of all units at work are raised together."""
+    """The numbers of units as they are finished. After a fault a few more are looked at: faults are told together."""
     # the forked kind of process would inherit locks of the tokenizers library and of torch
-    pool = ProcessPoolExecutor(workers, multiprocessing.get_context("spawn"), _begin_worker, (job,))
-    waiting, running, faults = iter(left), set[Future](), list[Fault]()
+    there = ProcessPoolExecutor(workers - 1, multiprocessing.get_context("spawn"), _begin_worker, (job,))
+    here = ThreadPoolExecutor(1, initializer=_begin, initargs=(job,))        # begins while the others are still starting
+    idle: list[Executor] = [here, *[there] * (workers - 1)]
+    waiting, running, faults, more = iter(left), dict[Future, Executor](), list[Fault](), 2 * workers
     try:
         while True:
-            while len(running) < 2 * workers and not faults and (number := next(waiting, None)) is not None:
-                running.add(pool.submit(_work, number, work[number]))
+            while idle and (not faults or more > 0) and (number := next(waiting, None)) is not None:
+                more -= bool(faults)
+                pool = idle.pop()
+                running[pool.submit(_work, number, work[number])] = pool
             if not running:
                 break
-            done, running = wait(running, return_when=FIRST_COMPLETED)
-            for future in done:
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                idle.append(running.pop(future))
                 number, fault = future.result()
                 if fault is not None:
                     faults.append((RunFailed if fault[0] == RunFailed.code else Fault)(*fault[1:]))
@@ -231,22 +248,26 @@ def _pooled(job: Job, work: list[Unit], left: list[int], workers: int) -> Iterat
                         "Give the same command again with fewer --workers; it goes on from there. (In a script, "
                         'build_store belongs under `if __name__ == "__main__":`.)') from error
     finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+        for one in (here, there):
+            one.shutdown(wait=True, cancel_futures=True)
     if len(faults) > 1 and not any(isinstance(fault, RunFailed) for fault in faults):
         raise Faults(faults)
     if faults:
         raise next((fault for fault in faults if isinstance(fault, RunFailed)), faults[0])
 
 
-_worker: tuple[Job, Tokenizer] | None = None
+_mine = threading.local()       # what this worker, a process or a thread, has been given
 
 
 def _begin_worker(job: Job) -> None:
-    global _worker
     os.environ["TOKENIZERS_PARALLELISM"] = "false"          # one process per core is enough
     signal.signal(signal.SIGINT, signal.SIG_IGN)            # Ctrl-C is for the parent, which stops us
     threading.Thread(target=_die_with_parent, daemon=True).start()
-    _worker = job, Tokenizer.load(job.folder)
+    _begin(job)
+
+
+def _begin(job: Job) -> None:
+    _mine.given = job, Tokenizer.load(job.folder)
 
 
 def _die_with_parent() -> None:
@@ -258,9 +279,9 @@ def _die_with_parent() -> None:
 
 
 def _work(number: int, unit: Unit) -> tuple[int, tuple | None]:
-    assert _worker is not None
+    job, tokenizer = _mine.given
     try:
-        encode_unit(*_worker, number, unit)
+        encode_unit(job, tokenizer, number, unit)
     except Fault as fault:      # as plain values: an exception with several arguments does not survive the way back
         return number, (fault.code, fault.what, fault.do, fault.where)
     return number, None
@@ -268,32 +289,45 @@ def _work(number: int, unit: Unit) -> tuple[int, tuple | None]:
 
 def encode_unit(job: Job, tokenizer: Tokenizer, number: int, unit: Unit) -> None:
     """Read, split, encode and write one unit, then its record; memory holds a batch and a shard of each split."""
-    writers = {split: _Writer(job, split, number, tokenizer) for split in SPLITS}
-    batch: list[str] = []
+    writers = [_Writer(job, split, number, tokenizer) for split in SPLITS]
+    batch: list[Document] = []
     size = 0
     record: dict[str, Any] = {"unknown": 0, "dropped": 0}
 
     def flush() -> None:
         nonlocal size
-        ids, flags = marking.encode_with_marks(tokenizer, batch, job.marks)
-        for text, one, marks in zip(batch, ids, flags):
-            writers[split_of(text, job.fractions)].add(text, one, marks)
-            if tokenizer.kind == "ascii":
-                record["dropped"] += len(text) - len(one)
-            if unknown >= 0:
-                record["unknown"] += int((one == unknown).sum())
+        page = Page.of([document.text for document in batch])
+        encoded = _encoded(tokenizer, batch, page, job.marks)
+        characters = np.fromiter(map(len, page.texts), np.int64, len(batch))
+        about = np.stack([encoded.numbers, page.sizes, characters, marking.words(page)], 1)
+        chosen = np.fromiter((SPLITS.index(split_of(text, job.fractions)) for text in page.texts), np.int64, len(batch))
+        of_token = np.repeat(chosen, encoded.numbers)
+        for split, writer in enumerate(writers):
+            if (mine := chosen == split).any():
+                writer.add(encoded.ids[of_token == split], encoded.flags[of_token == split], about[mine])
+        if tokenizer.kind == "ascii":
+            record["dropped"] += int(characters.sum() - encoded.numbers.sum())
+        if unknown >= 0:
+            record["unknown"] += int((encoded.ids == unknown).sum())
         batch.clear()
         size = 0
 
     unknown = tokenizer.special("[unknown]") if tokenizer.has("[unknown]") else -1
     for document in unit.documents():
-        batch.append(document.text)
+        batch.append(document)
         size += len(document.text)
         if size >= BATCH:
             flush()
     flush()
-    record["splits"] = {split: writer.close() for split, writer in writers.items()}
+    record["splits"] = {split: writer.close() for split, writer in zip(SPLITS, writers)}
     write_json(job.folder / "done" / f"{number:05d}.json", record)
+
+
+def _encoded(tokenizer: Tokenizer, batch: list[Document], page: Page, marks: tuple[str, ...]) -> marking.Encoded:
+    if turns.SKIPPED not in marks:
+        return marking.encode_page(tokenizer, page, marks)
+    ids, flags = turns.encode_documents(tokenizer, batch, marks)
+    return marking.Encoded(*flat(ids), np.concatenate([np.empty(0, np.uint8), *flags]))
 
 
 class _Writer:
@@ -308,18 +342,30 @@ class _Writer:
     def _start(self) -> None:
         self.ids: list[np.ndarray] = []
         self.flags: list[np.ndarray] = []
-        self.rows: list[tuple[int, int, int, int]] = []
+        self.rows: list[np.ndarray] = []
         self.tokens = 0
 
-    def add(self, text: str, ids: np.ndarray, flags: np.ndarray) -> None:
+    def add(self, ids: np.ndarray, flags: np.ndarray, about: np.ndarray) -> None:
+        """Documents behind one another; `about` has a row for each: its ids, bytes, characters and words."""
         if self.end >= 0:
-            ids, flags = np.append(ids, self.end), np.append(flags, np.uint8(0))
-        self.ids.append(ids.astype(self.dtype))
-        self.flags.append(flags)
-        self.tokens += len(ids)
-        self.rows.append((self.tokens, len(text.encode("utf-8")), len(text), len(text.split())))
-        if self.tokens >= SHARD:
-            self._write()
+            behind = np.cumsum(about[:, 0])
+            ids, flags = np.insert(ids, behind, self.end), np.insert(flags, behind, 0)
+            about = about + np.array([1, 0, 0, 0])
+        ids, ends = ids.astype(self.dtype), np.cumsum(about[:, 0])
+        first = start = 0
+        while first < len(about):       # a shard is closed by the document that fills it
+            after = int(np.searchsorted(ends, start + SHARD - self.tokens)) + 1
+            stop = int(ends[min(after, len(ends)) - 1])
+            rows = about[first:after].copy()
+            rows[:, 0] = ends[first:after] - start + self.tokens
+            # copies, which do not keep the whole batch in memory
+            self.ids.append(ids[start:stop].copy())
+            self.flags.append(flags[start:stop].copy())
+            self.rows.append(rows)
+            self.tokens += stop - start
+            first, start = after, stop
+            if self.tokens >= SHARD:
+                self._write()
 
     def close(self) -> list[dict[str, Any]]:
         if self.rows:
@@ -328,7 +374,7 @@ class _Writer:
 
     def _write(self) -> None:
         name = f"{self.number:05d}-{len(self.shards):03d}"
-        ids, rows = np.concatenate(self.ids), np.asarray(self.rows, np.int64)
+        ids, rows = np.concatenate(self.ids), np.concatenate(self.rows)
         _save(self.folder / f"{name}.ids.npy", ids)
         if self.marked:
             _save(self.folder / f"{name}.marks.npy", np.concatenate(self.flags))
@@ -374,7 +420,8 @@ def _no_empty_split(splits: dict[str, dict[str, Any]], fractions: Fractions, doc
         raise Fault("there is no text in the files given: every document in them is empty or white space.")
     empty = [name for name, fraction in zip(SPLITS, fractions) if fraction > 0 and not splits[name]["documents"]]
     if empty:
-        finer = "" if documents == "line" else f"--documents {'line' if documents == 'paragraph' else 'paragraph'}, or "
+        next_finer = {"line": "", "dialogues": "", "paragraph": "--documents line, or "}
+        finer = next_finer.get(documents, "--documents paragraph, or ")
         raise Fault(f"documents: {number:,}; none fell into the {' and the '.join(empty)} split.",
                     f"Cut the text into more documents ({finer}more text), or give other --splits.")
 

@@ -8,27 +8,33 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from foreword.basics.messages import Fault, did_you_mean
+from foreword.tokens.page import GAP, UNSEEN, Page, Table, compiled, place
+from foreword.tokens.quick import flat
 from foreword.tokens.tokenizer import Tokenizer
 
 MARKS = ("sentence_end", "word_start")
-GAP = "\n\n"       # stands between documents while they are looked at together: no word or sentence goes across
 
-_SPACE, _LETTER, _SINGLE, _UNSEEN = 0, 1, 2, 255
-_classes = np.full(0x110000, _UNSEEN, np.uint8)       # filled in as characters are met
+_SPACE, _LETTER, _SINGLE = 0, 1, 2                            # as page.c knows them, and the bits that follow
+_WHITE, _IN_CJK, _CLOSES, _STOPS, _FULLY_STOPS, _IN_WORDS = 4, 8, 16, 32, 64, 128
+_classes = np.full(0x110000, UNSEEN, np.uint8)       # filled in as characters are met
 _CJK = ("\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
         "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff")
 _IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")       # BERT's CJK: no kana
 _CLOSING = "\"'”’»)\\]}』」》〉）】〕"
 # A full stop of its script ends a sentence wherever it stands; a Western one before white space, the end, or CJK.
 # Possessive, and only from the start of a run: lines of dots must not cost the square of their length.
-_END = re.compile(f"[。！？｡][{_CLOSING}.!?…。！？｡]*+|(?<![.!?…])[.!?…]++[{_CLOSING}.!?…]{{0,16}}+(?=\\s|[{_CJK}])"
+_FULL_STOPS, _WESTERN = "。！？｡", ".!?…"
+_END = re.compile(f"[{_FULL_STOPS}][{_CLOSING}{_WESTERN}{_FULL_STOPS}]*+"
+                  f"|(?<![{_WESTERN}])[{_WESTERN}]++[{_CLOSING}{_WESTERN}]{{0,16}}+(?=\\s|[{_CJK}])"
                   "|\\n(?:[^\\S\\n]*+\\n)++")
 _MAY_END = np.zeros(0x110000, bool)
-_MAY_END[[ord(character) for character in "。！？｡.!?…\n"]] = True
+_MAY_END[[ord(character) for character in f"{_FULL_STOPS}{_WESTERN}\n"]] = True
 _SHORT = re.compile(r"(?:^|[^\w.])(?:[A-HJ-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|cf|No|e\.g|i\.e)$")
 
 
@@ -38,27 +44,67 @@ def check(names: tuple[str, ...]) -> None:
             raise Fault(f"{name!r} is not a mark.{did_you_mean(name, MARKS)}", f"The marks: {', '.join(MARKS)}.")
 
 
-def encode_with_marks(tokenizer: Tokenizer, texts: list[str], names: tuple[str, ...]) -> tuple[list, list[np.ndarray]]:
+@dataclass(frozen=True)
+class Encoded:
+    """The ids of many texts behind one another, how many each text has, and a byte of marks beside each id."""
+
+    ids: np.ndarray         # uint32
+    numbers: np.ndarray
+    flags: np.ndarray       # bit i: it carries the mark `names[i]`
+
+    def by_text(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
+        if not len(self.numbers):
+            return [], []
+        cuts = np.cumsum(self.numbers)[:-1]
+        return np.split(self.ids.astype(np.int64), cuts), np.split(self.flags, cuts)
+
+
+def encode_with_marks(tokenizer: Tokenizer, texts: list[str],
+                      names: tuple[str, ...]) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The ids of each text, and beside them a uint8 per token whose bit i says that it carries the mark `names[i]`."""
+    return encode_page(tokenizer, Page.of(texts), names).by_text()
+
+
+def encode_page(tokenizer: Tokenizer, page: Page, names: tuple[str, ...]) -> Encoded:
+    """The same for all texts of a page at once."""
     if not names:
-        ids = tokenizer.encode_many(texts)
-        return ids, [np.zeros(len(one), np.uint8) for one in ids]
+        ids, numbers = tokenizer.encode_page(page)
+        return Encoded(ids, numbers, np.zeros(len(ids), np.uint8))
     if tokenizer.kind == "ascii":
-        texts = [text.encode("ascii", "ignore").decode() for text in texts]
+        page = Page.of([text.encode("ascii", "ignore").decode() for text in page.texts])
     sizes = np.ones(len(tokenizer), np.int64) if tokenizer.kind == "ascii" else tokenizer.token_bytes()
-    text = GAP.join([*texts, ""])
+    if sizes is None or compiled() is None:
+        return marked_in_python(tokenizer, page.texts, sizes, names)
+    ids, numbers = tokenizer.encode_page(page)
+    flags, spots, sizes = np.empty(len(ids), np.uint8), np.zeros(page.size, np.uint8), sizes.astype(np.uint32)
+    word, sentence = (1 << names.index(name) if name in names else 0 for name in ("word_start", "sentence_end"))
+    compiled().find_marks(page.content, page.size, place(signs().covering(page)), word, sentence, place(spots))
+    compiled().carry_marks(place(spots), place(page.spans), len(numbers), place(ids), place(numbers), place(sizes), place(flags))
+    return Encoded(ids, numbers, flags)
+
+
+def words(page: Page) -> np.ndarray:
+    """How many words each text has between white space."""
+    if compiled() is None:
+        return np.fromiter((len(text.split()) for text in page.texts), np.int64, len(page.texts))
+    found = np.empty(len(page.texts), np.int64)
+    compiled().count_words(page.content, place(page.spans), len(found), place(signs().covering(page)), place(found))
+    return found
+
+
+def marked_in_python(tokenizer: Tokenizer, texts: list[str], sizes: np.ndarray | None, names: tuple[str, ...]) -> Encoded:
+    """The definition, for any tokenizer."""
+    text = GAP.decode().join([*texts, ""])
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
     if sizes is not None:       # every byte belongs to exactly one token: count bytes
-        ids = tokenizer.encode_many(texts)
-        tokens = np.concatenate(ids) if ids else np.empty(0, np.int64)
-        owners = np.repeat(np.arange(len(ids)), [len(one) for one in ids])
-        ends = np.cumsum(sizes[tokens]) + len(GAP) * owners
+        ids, numbers = tokenizer.encode_page(Page.of(texts))
+        ends = np.cumsum(sizes[ids]) + len(GAP) * np.repeat(np.arange(len(numbers)), numbers)
         places = np.zeros(len(codes) + 1, np.int64)       # the byte at which each character begins
         np.cumsum(1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000), out=places[1:])
         lasts = places[1:] - 1
     else:                       # the library knows which characters each token came from
         both = tokenizer.encode_with_offsets(texts)
-        ids = [one for one, _ in both]
+        ids, numbers = flat(ids for ids, _ in both)
         begins = np.cumsum([0] + [len(one) + len(GAP) for one in texts])
         spans = np.concatenate([np.empty((0, 2), np.int64), *(pair + at for (_, pair), at in zip(both, begins))])
         ends = np.maximum.accumulate(spans[:, 1])
@@ -73,14 +119,14 @@ def encode_with_marks(tokenizer: Tokenizer, texts: list[str], names: tuple[str, 
             if sizes is None:       # a last character that was dropped leaves its sentence to the token before
                 found -= np.append(spans[:, 0], len(codes))[found] > last
         flags[found[(found >= 0) & (found < len(flags))]] |= np.uint8(1 << bit)
-    return ids, np.split(flags, np.cumsum([len(one) for one in ids])[:-1]) if ids else []
+    return Encoded(ids, numbers, flags)
 
 
 def _word_starts(codes: np.ndarray) -> np.ndarray:
     """The characters at which a word begins."""
     kinds = _classes[codes]
-    if (kinds == _UNSEEN).any():
-        for code in np.unique(codes[kinds == _UNSEEN]).tolist():
+    if (kinds == UNSEEN).any():
+        for code in np.unique(codes[kinds == UNSEEN]).tolist():
             _classes[code] = _class(chr(code))
         kinds = _classes[codes]
     before = np.empty_like(kinds)
@@ -95,6 +141,15 @@ def _class(character: str) -> int:
         return _SINGLE
     category = unicodedata.category(character)
     return _LETTER if category[0] in "LMN" else _SPACE if category[0] == "C" else _SINGLE
+
+
+@cache
+def signs() -> Table:
+    """All that page.c must know of a character to find words and sentences."""
+    named = {_WHITE: r"\s", _IN_CJK: f"[{_CJK}]", _CLOSES: f"[{_CLOSING}]", _STOPS: f"[{_WESTERN}]",
+             _FULLY_STOPS: f"[{_FULL_STOPS}]", _IN_WORDS: r"\w"}
+    rules = [(bit, re.compile(rule)) for bit, rule in named.items()]
+    return Table(lambda characters: [_class(one) + sum(bit for bit, rule in rules if rule.match(one)) for one in characters])
 
 
 def _sentence_ends(text: str, codes: np.ndarray) -> np.ndarray:

@@ -17,6 +17,7 @@ from tokenizers import Tokenizer as Backend
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.tokens import backends, quick
+from foreword.tokens.page import Page, compiled, utf8
 
 # our name -> Hugging Face's field
 FIELDS = {"[end]": "eos_token", "[begin]": "bos_token", "[unknown]": "unk_token", "[pad]": "pad_token",
@@ -67,12 +68,24 @@ class Tokenizer:
     def encode_many(self, texts: list[str]) -> list[np.ndarray]:
         """The ids of each text, int64, in one call to the library."""
         if self._ids_are_bytes:
-            return [np.frombuffer(_utf8(text), np.uint8).astype(np.int64) for text in texts]
-        if sum(map(len, texts)) >= quick.WORTH and self._quick is not None and not any(map(quick.endless, texts)):
-            for text in texts:
-                _utf8(text)         # tiktoken would put something else in the place of half a surrogate pair
-            return [self._quick(text) for text in texts]
-        return [np.asarray(encoding.ids, np.int64) for encoding in self._batch(texts, offsets=False)]
+            return [np.frombuffer(utf8(text), np.uint8).astype(np.int64) for text in texts]
+        if sum(map(len, texts)) < quick.WORTH:
+            return [np.asarray(encoding.ids, np.int64) for encoding in self._batch(texts, offsets=False)]
+        ids, numbers = self.encode_page(Page.of(texts))
+        return np.split(ids.astype(np.int64), np.cumsum(numbers)[:-1])
+
+    def encode_page(self, page: Page) -> quick.Ids:
+        """The ids of all texts of the page behind one another, uint32, and how many each text has."""
+        if self._ids_are_bytes:
+            return page.letters().astype(np.uint32), page.sizes
+        if page.size >= quick.WORTH and self._quick is not None:
+            return self._quick(page)
+        return quick.flat(encoding.ids for encoding in self._batch(page.texts, offsets=False))
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it encodes tens of megabytes a second."""
+        return self._ids_are_bytes or (self._quick is not None and compiled() is not None)
 
     def encode_with_offsets(self, texts: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Ids, and for each the characters of the text it stands for: [tokens, 2], first and one past the last."""
@@ -175,7 +188,7 @@ class Tokenizer:
             return call(texts, add_special_tokens=False)
         except TypeError:
             for text in texts:
-                _utf8(text)         # says which character it was
+                utf8(text)         # says which character it was
             raise
 
     @cached_property
@@ -222,15 +235,6 @@ class Tokenizer:
 
 _BYTE = re.compile("<0x[0-9A-F]{2}>")
 _SPAN = re.compile(r"<extra_id_(\d+)>")
-
-
-def _utf8(text: str) -> bytes:
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as error:
-        code = f"U+{ord(text[error.start]):04X}"
-        raise Fault(f"character {error.start} of the text ({code}) is half of a surrogate pair, "
-                    "which is not valid Unicode.", "Remove it, or repair the file it comes from.") from error
 
 
 def _json(path: Path) -> dict[str, Any]:

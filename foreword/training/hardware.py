@@ -24,6 +24,9 @@ SHORT = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 WORTH = 1.3        # a lower precision is chosen by itself only where it multiplies this much faster
 
 
+TRIM, THRESHOLD = -1, -3        # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
+
+
 @dataclass(frozen=True)
 class Hardware:
     """How a run uses the machine. The numbers it learns are the same but for rounding, whatever is chosen here."""
@@ -58,6 +61,12 @@ class Hardware:
         threads = torch.get_num_threads()
         here = f"{self.device} ({threads} thread{'s' * (threads > 1)})" if self.device == "cpu" else self.device
         return f"{here}, {self.precision}"
+
+    def seed(self, number: int) -> None:
+        """All chance on this device comes from this number. (torch.manual_seed visits every kind of device there may be.)"""
+        torch.default_generator.manual_seed(number)
+        if self.device != "cpu":
+            torch.get_device_module(self.device).manual_seed(number)
 
     def autocast(self) -> AbstractContextManager:
         if self.precision == "float32":
@@ -122,9 +131,18 @@ def speed(precision: str) -> float | None:
 
 def give_back_memory(at_least: int = 4 * 2**20) -> None:
     """Large tensors go back to the system when they are done with (glibc would keep them, in pieces: a tenth more)."""
-    threshold = -3                 # M_MMAP_THRESHOLD of malloc.h
-    with suppress(OSError, AttributeError):
-        ctypes.CDLL(None).mallopt(threshold, at_least)
+    _tell_malloc(THRESHOLD, at_least)
+
+
+def keep_memory() -> None:
+    """What the tensors of one step leave free stays with the process: the next step would only ask for it again."""
+    _tell_malloc(THRESHOLD, 32 * 2**20)        # the most that glibc allows
+    _tell_malloc(TRIM, 2**31 - 1)
+
+
+def _tell_malloc(parameter: int, value: int) -> None:
+    with suppress(OSError, AttributeError):        # another system than one with glibc
+        ctypes.CDLL(None).mallopt(parameter, value)
 
 
 def free_memory(device: str) -> int:

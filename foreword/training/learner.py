@@ -26,9 +26,10 @@ from foreword.parts.block import layers
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training import OPTIMIZERS, SCHEDULES, room
 from foreword.training.compiling import Compiling
-from foreword.training.hardware import Hardware, free_memory, give_back_memory
+from foreword.training.hardware import Hardware, free_memory, give_back_memory, keep_memory
+from foreword.training.noise import GradientNoise
 from foreword.training.optimizers import OptimizerSpec
-from foreword.training.schedules import Schedule
+from foreword.training.schedules import Ramp, Schedule
 
 if TYPE_CHECKING:
     from foreword.counts.model import CountModel
@@ -51,8 +52,8 @@ class Learner(Protocol):
     def collate(self, rows: list[Row]) -> Any:
         """Rows as the batch that `step` takes."""
 
-    def step(self, batch: Any, step: int, spent: float) -> Report:
-        """Learn from one batch: step number `step`, with `spent` of the budget used before it."""
+    def step(self, batch: Any, step: int, spent: float, tokens: int = 0) -> Report:
+        """Learn from one batch: step number `step`, with `spent` of the budget used and `tokens` read before it."""
 
     def finish(self, held_out: Iterable[Any]) -> None:
         """After the last step. Some models still fit something on held-out batches."""
@@ -111,8 +112,13 @@ class GradientTraining(TrainingSpec):
     schedule: SerializeAsAny[Schedule]
     batch_size: int = 32              # rows per step, of all processes together
     micro_batch: int | None = None    # rows per pass of the network; the rest is accumulated
+    ramp: Ramp | None = None          # the batch begins smaller and grows; full from the start if not said
     clip: float = 1.0                 # largest length of the gradient; 0: no limit
+    noise: bool = False               # measure the gradient's noise also where a step is one part: two every `log` steps
     recompute: bool = False           # blocks keep only what enters them: a third more work, far less memory
+
+    def faults(self) -> list[tuple[str, str]]:
+        return super().faults() + (self.ramp.wrong() if self.ramp else [])
 
     def learner(self, model: Model, objective: Objective, tokenizer: Tokenizer,
                 hardware: Hardware | None = None) -> GradientLearner:
@@ -123,14 +129,16 @@ class GradientLearner:
     def __init__(self, spec: GradientTraining, model: Model, objective: Objective, tokenizer: Tokenizer,
                  hardware: Hardware | None = None):
         self.hardware = hardware or Hardware()
-        if model.parameter_count() > LARGE:
-            give_back_memory()
+        (give_back_memory if model.parameter_count() > LARGE else keep_memory)()
         self.spec, self.model, self.objective, self.tokenizer = spec, model.to(self.hardware.device), objective, tokenizer
         for block in layers(model):
             block.recompute = spec.recompute
         self.compiling = Compiling(model, self.hardware.compile)
         self.share: int | None = None          # rows in one pass of the network, once it is known what fits
+        self.rows = 0                          # in the batch for which that is known
+        self.noise = GradientNoise(spec.log, spec.noise)
         self.scaler = torch.amp.GradScaler(self.hardware.device.split(":")[0], enabled=self.hardware.precision == "float16")
+        self.parameters = list(model.parameters())
         self.optimizers = spec.optimizer.build(model)
         self.groups = [(group, group["lr"]) for each in self.optimizers for group in each.param_groups]
         self.states: list[State] = []
@@ -139,19 +147,22 @@ class GradientLearner:
     def collate(self, rows: list[Row]) -> Batch:
         return self.objective.collate(rows, self.tokenizer)
 
-    def step(self, batch: Batch, step: int, spent: float) -> Report:
-        if self.share is None:
-            self.share = self._what_fits(batch)
+    def step(self, batch: Batch, step: int, spent: float, tokens: int = 0) -> Report:
+        if self.share is None or (self.spec.ramp and self.rows != batch.size):
+            self.share, self.rows = self._what_fits(batch), batch.size
         self.compiling.before(spent)
-        torch.manual_seed(number_of("step", self.spec.seed, step))      # all chance in step n comes from (seed, n)
-        self.model.train()
+        self.hardware.seed(number_of("step", self.spec.seed, step))      # all chance in step n comes from (seed, n)
+        if not self.model.training:
+            self.model.train()
         guesses = batch.guesses
-        sums = self._gradients(batch.to(self.hardware.device), guesses, self.share)
+        share = self.noise.rows_in_a_pass(step, batch, self.share)
+        scale = self.scaler.get_scale() if self.noise.due else 1.0
+        sums = self._gradients(batch.to(self.hardware.device), guesses, share)
         total = sums.pop("")
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
-        norm = float(torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.spec.clip or math.inf))
-        factor = self.spec.schedule.factor(step, spent)
+        norm = self._clip()
+        factor = self.spec.schedule.factor(step, spent, tokens)
         rate = self.spec.optimizer.learning_rate * factor
         # in float16 a gradient may overflow: its step is left out and the scale halved
         self._check(total, 0.0 if self.scaler.is_enabled() else norm, step, rate)
@@ -163,7 +174,8 @@ class GradientLearner:
         self.scaler.update()
         self.compiling.after(batch.tokens)
         each = {f"nll.{name}": sums[name] / max(guesses[name], 1) for name in sums}
-        return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate})
+        measured = {"batch_tokens": float(batch.tokens), **self.noise.after_all(norm, batch, share, scale)}
+        return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate, **measured})
 
     def _gradients(self, batch: Batch, guesses: dict[str, int], share: int) -> dict[str, float]:
         """Pass the batch through, `share` rows at a time. What each head's guesses cost; under "", the whole loss."""
@@ -179,8 +191,17 @@ class GradientLearner:
             owed = [charge.weight * charge.total / max(guesses[name], 1) for name, charge in loss.charges.items()]
             value = torch.stack(owed + [cost * part.size / batch.size for cost in loss.costs.values()]).sum()
             self.scaler.scale(value).backward()
+            self.noise.after_a_part(self.parameters)
             sums.append(torch.stack([value.detach(), *(charge.total.detach() for charge in loss.charges.values())]))
         return dict(zip(["", *loss.charges], torch.stack(sums).double().sum(0).tolist()))
+
+    def _clip(self) -> float:
+        """The length of the gradient, which is then at most the recipe's limit. A shorter one is left as it is, and unread."""
+        slopes = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
+        norm = torch.nn.utils.get_total_norm(slopes)
+        if self.spec.clip and not float(norm) < self.spec.clip:
+            torch.nn.utils.clip_grads_with_norm_(self.parameters, self.spec.clip, norm)
+        return float(norm)
 
     def _what_fits(self, batch: Batch) -> int:
         """Rows in one pass: all of them if the memory is large enough."""
@@ -244,6 +265,8 @@ class GradientLearner:
         saved |= {f"state/{i}": leaf for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)}
         if self.first_loss is not None:
             saved["first_loss"] = torch.tensor(self.first_loss, dtype=torch.float64)
+        if self.noise.averages.any():
+            saved["noise"] = self.noise.averages
         if self.scaler.is_enabled():
             saved["scale"] = torch.tensor(self.scaler.get_scale())
         return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in saved.items()}
@@ -261,6 +284,8 @@ class GradientLearner:
                                               for key, value in found.items()}
         if "first_loss" in saved:
             self.first_loss = float(saved["first_loss"])
+        if "noise" in saved:
+            self.noise.averages = saved["noise"].clone()
         if "scale" in saved and self.scaler.is_enabled():
             self.scaler.load_state_dict({**self.scaler.state_dict(), "scale": float(saved["scale"])})
         leaves = [saved[f"state/{i}"].to(self.hardware.device) for i in range(sum(name.startswith("state/") for name in saved))]
@@ -295,7 +320,7 @@ class CountLearner:
     def collate(self, rows: list[Row]) -> list[Row]:
         return rows
 
-    def step(self, batch: list[Row], step: int, spent: float) -> Report:
+    def step(self, batch: list[Row], step: int, spent: float, tokens: int = 0) -> Report:
         counted = sum(self.model.count(row.ids) for row in batch)
         return Report(counted, {"counted": float(counted)})
 

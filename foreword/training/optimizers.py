@@ -20,6 +20,10 @@ class OptimizerSpec(Spec):
         """One or more optimizers, which share the model's parameters out among them."""
         raise TypeError(f"{type(self).__name__} has no build.")
 
+    def remembers(self, model: nn.Module) -> int:
+        """How many numbers it keeps beside the parameters, once it has taken a step."""
+        return 2 * sum(parameter.numel() for parameter in model.parameters())
+
     def faults(self) -> list[tuple[str, str]]:
         if self.learning_rate <= 0:
             return [("learning_rate", f"learning_rate must be more than 0 (it says {self.learning_rate}).")]
@@ -67,6 +71,9 @@ class SGD(OptimizerSpec):
     def build(self, model: nn.Module) -> list[Optimizer]:
         return [torch.optim.SGD(groups(model.parameters(), self.weight_decay), self.learning_rate, self.momentum)]
 
+    def remembers(self, model: nn.Module) -> int:
+        return sum(parameter.numel() for parameter in model.parameters()) if self.momentum else 0
+
 
 class MuonAndAdam(OptimizerSpec):
     """Muon for the matrices inside the network, Adam for tables, heads and vectors (Jordan et al. 2024)."""
@@ -86,6 +93,11 @@ class MuonAndAdam(OptimizerSpec):
         if not matrices:
             return [rest]
         return [Muon(matrices, self.learning_rate, self.momentum, self.weight_decay), rest]
+
+    def remembers(self, model: nn.Module) -> int:
+        inside = model.get_submodule("network")
+        matrices = sum(part.weight.numel() for part in inside.modules() if isinstance(part, nn.Linear))
+        return self.adam.remembers(model) - matrices        # one number for each of a matrix, two for each of the rest
 
 
 class Muon(Optimizer):

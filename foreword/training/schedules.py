@@ -5,29 +5,47 @@ from __future__ import annotations
 import math
 from typing import Literal
 
+from foreword.basics.budget import Budget
+from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
+from foreword.batches.stream import Growth
 
 
 class Schedule(Spec):
-    """`warmup`: steps if a whole number, a share of the budget if a fraction. `floor`: where the way down ends."""
+    """A factor for every moment of a run: up while it warms up, down after, level at the floor to the end."""
 
-    warmup: int | float = 0
-    floor: float = 0.0
+    warmup: int | float | str = 0       # steps, a share of the budget (0.01) or tokens ("375Mtok")
+    floor: float = 0.0                  # where the way down ends
+    until: float | str = 1.0            # when: a share of the budget, or tokens; it stays there
 
-    def factor(self, step: int, spent: float) -> float:
-        """`step` counts from 0; `spent` is how much of the budget was used before it."""
-        share = self._warmup_share(step, spent)
-        if share > 0 and self._warming(step, spent):
-            done = (step + 1) / self.warmup if isinstance(self.warmup, int) else spent / share
+    def faults(self) -> list[tuple[str, str]]:
+        found = [(name, wrong) for name in ("warmup", "until")
+                 if isinstance(value := getattr(self, name), str) and (wrong := not_tokens(name, value))]
+        if not isinstance(self.until, str) and not 0 < self.until <= 1:
+            found.append(("until", f"until must lie between 0 and 1, or be in tokens (it says {self.until})."))
+        return found
+
+    def factor(self, step: int, spent: float, tokens: int = 0) -> float:
+        """`step` counts from 0; `spent` is how much of the budget was used before it, `tokens` how many were read."""
+        share = self._warmup_share(step, spent, tokens)
+        if share > 0 and (done := self._warmed(step, spent, tokens)) is not None:
             return min(1.0, max(done, 1e-3))
-        left = (spent - share) / max(1.0 - share, 1e-9)
+        end = self.until if not isinstance(self.until, str) else _tokens_share(self.until, spent, tokens)
+        left = (spent - share) / max(end - share, 1e-9)
         return self.floor + (1.0 - self.floor) * self.way_down(step, min(max(left, 0.0), 1.0))
 
-    def _warming(self, step: int, spent: float) -> bool:
-        return step < self.warmup if isinstance(self.warmup, int) else spent < self.warmup
+    def _warmed(self, step: int, spent: float, tokens: int) -> float | None:
+        """How much of the warm-up is done; nothing once it is over."""
+        if isinstance(self.warmup, int):
+            return (step + 1) / self.warmup if step < self.warmup else None
+        if isinstance(self.warmup, str):
+            return tokens / amount if tokens < (amount := Budget.parse(self.warmup).amount) else None
+        return spent / self.warmup if spent < self.warmup else None
 
-    def _warmup_share(self, step: int, spent: float) -> float:
-        """The warm-up as a share of the budget; counted steps are converted at the pace so far."""
+    def _warmup_share(self, step: int, spent: float, tokens: int) -> float:
+        """The warm-up as a share of the budget; counted steps and tokens are converted at the pace so far."""
+        if isinstance(self.warmup, str):
+            return min(0.99, _tokens_share(self.warmup, spent, tokens))
         if not isinstance(self.warmup, int):
             return self.warmup
         return min(0.99, self.warmup * spent / step) if step else float(self.warmup > 0) * 1e-9
@@ -64,7 +82,8 @@ class WarmDown(Schedule):
     share: float = 0.7
 
     def faults(self) -> list[tuple[str, str]]:
-        return [] if 0 < self.share <= 1 else [("share", f"share must lie between 0 and 1 (it says {self.share}).")]
+        wrong = [] if 0 < self.share <= 1 else [("share", f"share must lie between 0 and 1 (it says {self.share}).")]
+        return super().faults() + wrong
 
     def way_down(self, step: int, done: float) -> float:
         return min(1.0, (1.0 - done) / self.share)
@@ -77,8 +96,41 @@ class InverseRoot(Schedule):
 
     def faults(self) -> list[tuple[str, str]]:
         if isinstance(self.warmup, int) and self.warmup > 0:
-            return []
+            return super().faults()
         return [("warmup", "inverse_root needs a warm-up in whole steps, at least 1.")]
 
     def way_down(self, step: int, done: float) -> float:
-        return math.sqrt(self.warmup / max(step + 1, self.warmup))
+        warmup = float(self.warmup)
+        return math.sqrt(warmup / max(step + 1, warmup))
+
+
+class Ramp(Spec):
+    """The batch grows in a straight line with the tokens read (Brown et al. 2020, appendix B: from 32k tokens, over 4 to 12
+    billion). Tokens are rows times the length of a row.
+    """
+
+    start: int         # rows of the first batch; a batch_size that is no larger does not grow
+    over: str          # tokens after which the batch is full: "4Gtok"
+
+    def wrong(self) -> list[tuple[str, str]]:
+        found = [("ramp.over", said)] if (said := not_tokens("ramp.over", self.over)) else []
+        if self.start < 1:
+            found.append(("ramp.start", f"a ramp starts with at least 1 row (it says {self.start})."))
+        return found
+
+    def growth(self, batch_size: int, length: int) -> Growth:
+        return Growth(min(self.start, batch_size), batch_size, math.ceil(Budget.parse(self.over).amount / length))
+
+
+def not_tokens(name: str, written: str) -> str:
+    """What is wrong with an amount of tokens, if anything is."""
+    try:
+        unit = Budget.parse(written).unit
+    except Fault:
+        unit = ""
+    return "" if unit == "tokens" else f"{name} is written in tokens, like \"375Mtok\" (it says {written!r})."
+
+
+def _tokens_share(written: str, spent: float, tokens: int) -> float:
+    """Tokens as a share of the budget, at the pace so far."""
+    return Budget.parse(written).amount * spent / tokens if tokens else 1e-9

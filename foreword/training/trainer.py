@@ -63,7 +63,8 @@ class Trainer:
         while (spent := self.spent()) < 1.0 - 1e-9:
             if self.stopping:
                 return False
-            report = self.learner.step(self.stream.batch(self.progress.step), self.progress.step, spent)
+            at = self.progress
+            report = self.learner.step(self.stream.batch(at.step), at.step, spent, at.tokens)
             self.progress.step += 1
             self.progress.tokens += report.tokens
             self.progress.pending.append(report.values)
@@ -80,8 +81,8 @@ class Trainer:
         return duty.turns(self.progress, self.spent(), self.stream.epochs(self.progress.step))
 
     def record(self) -> dict[str, Any]:
-        """The mean of what was reported since the last record."""
+        """The mean of what was reported since the last record; what only some steps report is a mean over those."""
         pending, self.progress.pending = self.progress.pending, []
-        names = {name: None for values in pending for name in values}
-        means = {name: sum(values.get(name, 0.0) for values in pending) / len(pending) for name in names}
+        told = {name: [values[name] for values in pending if name in values] for each in pending for name in each}
+        means = {name: sum(values) / len(values) for name, values in told.items()}
         return {"step": self.progress.step, "tokens": self.progress.tokens, **means}

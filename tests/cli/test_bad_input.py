@@ -155,7 +155,7 @@ def test_a_folder_of_another_type(tmp_path, untouched) -> None:
     with untouched:
         for command in (["evaluate", folder, "--data", tmp_path], ["generate", folder], ["import", folder, "--out", tmp_path / "x"]):
             assert run(*command).fault() == (f"{folder} holds a model of type 'llama', which Foreword does not read.\n"
-                                             "    Types it reads: gpt2, openai-gpt, bert, nanochat.")
+                                             "    Types it reads: gpt2, openai-gpt, gpt_neo, bert, nanochat.")
 
 
 def test_weights_that_are_cut_short(tmp_path, made) -> None:

@@ -391,7 +391,7 @@ def test_counts_are_exported_as_arpa(tmp_path, made) -> None:
 
 def test_what_cannot_be_exported(tmp_path, made) -> None:
     assert run("export", made("kneser-ney"), "--out", tmp_path / "x").fault() == (
-        "transformers has no class for kneser-ney.\n    It opens: gpt2, openai-gpt, bert, nanochat. foreword.load opens all.")
+        "transformers has no class for kneser-ney.\n    It opens: gpt2, openai-gpt, gpt_neo, bert, nanochat. foreword.load opens all.")
     assert run("export", made("gpt2"), "--to", "arpa", "--out", tmp_path / "x").fault() == (
         "gpt2 is not a model of counts with back-off.\n    kneser-ney can be written as ARPA.")
     assert run("export", made("gpt2"), "--to", "arp", "--out", tmp_path / "x").fault() == (

@@ -18,8 +18,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from foreword.assembly import loader, toml
+from foreword.assembly import loader
 from foreword.assembly.build import model_for
+from foreword.basics import toml
 from foreword.basics.messages import Interrupted
 from foreword.basics.seeds import number_of
 from foreword.cli.main import main
@@ -298,9 +299,9 @@ def test_an_interrupted_run_goes_on_to_the_same_end(name, stores, tmp_path, monk
             resume(session)
             real = session.learner.step
 
-            def step(batch, number, spent):
+            def step(batch, number, spent, tokens):
                 session.trainer.stopping = number == 4
-                return real(batch, number, spent)
+                return real(batch, number, spent, tokens)
             session.learner.step = step
         patch.setattr(Session, "resume", interrupted)
         with pytest.raises(Interrupted):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from foreword.assembly import loader, toml
+from foreword.assembly import loader
+from foreword.basics import toml
 from tests.tiny import WITH_SIZES
 
 FOLDER = Path(__file__).parent / "recipes"

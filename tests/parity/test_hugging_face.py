@@ -91,6 +91,12 @@ def gpt1(**more: Any) -> Any:
         "embd_pdrop": 0.0, "attn_pdrop": 0.0, **more})
 
 
+def gpt_neo(**more: Any) -> Any:
+    return transformers.GPTNeoConfig(**{
+        "hidden_size": 32, "num_layers": 2, "num_heads": 2, "vocab_size": 67, "max_position_embeddings": CONTEXT,
+        "attention_types": [[["global", "local"], 1]], "window_size": 3, "bos_token_id": 66, "eos_token_id": 66, **more})
+
+
 def bert(**more: Any) -> Any:
     return transformers.BertConfig(**{
         "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 56, "vocab_size": 83,
@@ -108,9 +114,12 @@ def nanochat(**more: Any) -> Any:
 SMALL = ("network.layers=2", "network.width=32", "network.heads=2", f"network.context={CONTEXT}",
          "network.dropout={table=0.0, embeddings=0.0, attention=0.0, residual=0.0}")
 BERT = (*SMALL, "network.inner=56", "network.segments=3")
+NEO = (*SMALL, "network.qkv_bias=false", "network.visible.window=3")
 CASES = {
     "gpt2": Case("GPT2LMHeadModel", "AutoModelForCausalLM", gpt2, "gpt2", SMALL, 67),
     "openai-gpt": Case("OpenAIGPTLMHeadModel", "AutoModelForCausalLM", gpt1, "gpt1", SMALL, 71),
+    "gpt_neo": Case("GPTNeoForCausalLM", "AutoModelForCausalLM", gpt_neo, "gpt3", NEO, 67,
+                    double=1e-5),           # their scores are computed in float32 whatever comes in
     "nanochat": Case("NanoChatForCausalLM", "AutoModelForCausalLM", nanochat, "modern-gpt", SMALL, 67,
                      double=1e-5),          # their norms compute in float32 whatever comes in
     "bert": Case("BertForPreTraining", "AutoModelForPreTraining", bert, "bert", BERT, 83, ("tokens", "next_sentence")),
@@ -271,6 +280,10 @@ def test_gradients_are_those_of_transformers(folders, name, dtype) -> None:
             "network.blocks.1.feedforward.out.weight": other["layers.1.mlp.fc2.weight"]}
     else:
         pairs["network.embeddings.positions.weight"] = one_of(other, "wpe", "positions_embed", "embeddings.position_embeddings")
+    if name == "gpt_neo":        # our queries are made by their matrix times the root of 16
+        theirs_qkv = [other[f"h.0.attn.attention.{part}_proj.weight"] / scale for part, scale in zip("qkv", (4, 1, 1))]
+        pairs |= {"network.blocks.0.attention.project.weight": torch.cat(theirs_qkv),
+                  "network.blocks.1.feedforward.out.weight": other["h.1.mlp.c_proj.weight"]}
     if name in ("gpt2", "openai-gpt"):
         pairs |= {"network.blocks.0.attention.project.weight": other["h.0.attn.c_attn.weight"].t(),
                   "network.blocks.1.feedforward.out.weight": other["h.1.mlp.c_proj.weight"].t(),
@@ -411,6 +424,84 @@ def test_inner_width_and_epsilon_are_read(tmp_path) -> None:
     agree(ask_ours(hugging_face.read(tmp_path).model, case, rows), ask_theirs(theirs, case, rows), rows, 1e-4)
 
 
+# --- banded layers ---------------------------------------------------------------------------------------------------
+
+class _InDouble:
+    """torch, but what is called float32 is float64: their scores without their rounding."""
+
+    float32 = torch.float64
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(torch, name)
+
+
+@pytest.mark.parametrize("order", [["global", "local"], ["local"], ["global"], ["local", "global", "global"]])
+@torch.no_grad()
+def test_bands_are_those_of_gpt_neo_to_the_last_digits(tmp_path, monkeypatch, order) -> None:
+    """Three layers, in any order; heads of 12, whose root is no power of two."""
+    monkeypatch.setattr("transformers.models.gpt_neo.modeling_gpt_neo.torch", _InDouble())
+    case = CASES["gpt_neo"]
+    theirs = case.theirs(num_layers=3, attention_types=[[(order * 3)[:3], 1]], window_size=4, hidden_size=36, num_heads=3)
+    theirs.save_pretrained(tmp_path / "theirs")
+    read = hugging_face.read(tmp_path / "theirs")
+    hugging_face.write(tmp_path / "ours", read.recipe, read.model, None)
+    back = case.opened(tmp_path / "ours", torch.float64)
+    rows = Rows.draw(67, "left", (20, 7, 1, 10))
+    mine, real = ask_ours(read.model.double(), case, rows), rows.real
+    for model, near in ((theirs.double(), 1e-6), (back, 1e-6)):        # float32 weights times a root are not exact
+        for ours, other in zip(mine["layers"], ask_theirs(model, case, rows)["layers"]):
+            same(ours[real], other[real], near)
+    if order == ["local"]:
+        assert read.recipe.network.visible.order == ("banded",)
+
+
+@torch.no_grad()
+def test_bands_are_those_of_gpt_neo_in_float64(folders, monkeypatch) -> None:
+    """Heads of 16: nothing is rounded on the way."""
+    monkeypatch.setattr("transformers.models.gpt_neo.modeling_gpt_neo.torch", _InDouble())
+    case = CASES["gpt_neo"]
+    for side in ("none", "left", "right"):
+        rows = Rows.draw(case.vocabulary, side)
+        model = hugging_face.read(folders["gpt_neo"]).model.double()
+        agree(ask_ours(model, case, rows), ask_theirs(case.theirs().double(), case, rows), rows, 1e-8)
+
+
+@pytest.mark.parametrize("window", [1, 3])
+@torch.no_grad()
+def test_an_edit_reaches_as_far_as_the_window_in_both(tmp_path, window) -> None:
+    """One banded layer, window 3: a token at 4 is seen by 4, 5 and 6, and by nobody else."""
+    case = CASES["gpt_neo"]
+    theirs = case.theirs(num_layers=1, attention_types=[[["local"], 1]], window_size=window)
+    theirs.save_pretrained(tmp_path)
+    ours = hugging_face.read(tmp_path).model
+    ids = Rows.draw(67, "none").ids[:1]
+    other = ids.clone()
+    other[0, 4] = (other[0, 4] + 1) % 67
+    for answers in ([ours.network(Inputs(x)).last for x in (ids, other)], [theirs.transformer(x).last_hidden_state for x in (ids, other)]):
+        changed = (answers[0] - answers[1]).abs().amax(-1)[0] > 0
+        assert changed.nonzero()[:, 0].tolist() == list(range(4, 4 + window))
+
+
+@pytest.mark.parametrize(("settings", "model_type"), [
+    ((), "foreword"), (("network.qkv_bias=false",), "gpt_neo"), (("network.visible.kind='dense'",), "gpt2"),
+    (("network.qkv_bias=false", "network.visible.kind='dense'"), "gpt_neo"),
+    (("network.qkv_bias=false", "network.norm='after'"), "foreword")])
+@torch.no_grad()
+def test_a_gpt3_is_written_as_what_can_hold_it(tmp_path, settings, model_type) -> None:
+    """GPT-Neo has no biases of queries, keys and values, GPT-2 no bands: neither may be written as if it had."""
+    tokenizer = ByteBPE(vocabulary=320).train(iter([WORDS]))
+    recipe = loader.load("gpt3", "", [*SMALL, "network.visible.window=3", *settings])
+    model = redrawn(model_for(recipe, tokenizer.vocabulary()).eval())
+    hugging_face.write(tmp_path, recipe, model, tokenizer)
+    assert json.loads((tmp_path / "config.json").read_text())["model_type"] == model_type
+    rows = Rows.draw(320, "right")
+    expected = ask_ours(model, CASES["gpt2"], rows)["tokens"][rows.real]
+    same(ask_ours(hugging_face.read(tmp_path).model, CASES["gpt2"], rows)["tokens"][rows.real], expected, 1e-5)
+    if model_type != "foreword":
+        opened = transformers.AutoModelForCausalLM.from_pretrained(tmp_path).eval()
+        same(ask_theirs(opened, CASES["gpt2"], rows)["tokens"][rows.real], expected, 1e-4)
+
+
 # --- tied and untied -------------------------------------------------------------------------------------------------
 
 @every_causal
@@ -446,7 +537,7 @@ def test_a_second_copy_of_a_tied_tensor_is_checked(copied, name, copy, original)
 
 # --- every tensor accounted for --------------------------------------------------------------------------------------
 
-LAYER = {"gpt2": "transformer.h.1.mlp.c_fc.weight", "nanochat": "model.layers.1.mlp.fc1.weight", "openai-gpt": "transformer.h.1.attn.c_proj.weight",
+LAYER = {"gpt2": "transformer.h.1.mlp.c_fc.weight", "gpt_neo": "transformer.h.1.attn.attention.k_proj.weight", "nanochat": "model.layers.1.mlp.fc1.weight", "openai-gpt": "transformer.h.1.attn.c_proj.weight",
          "bert": "bert.encoder.layer.1.attention.self.key.weight", "bert masked": "cls.predictions.transform.LayerNorm.bias",
          "bert trunk": "embeddings.token_type_embeddings.weight"}
 
@@ -561,6 +652,9 @@ def test_shards_open_and_a_missing_one_is_named(tmp_path) -> None:
     ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights = false"),
     ("gpt2", {"activation_function": "silu"}, "activation_function = 'silu'"),
     ("openai-gpt", {"afn": "swish"}, "afn = 'swish'"),
+    ("gpt_neo", {"attention_types": [[["global", "strided"], 1]]}, "attention_types of strided"),
+    ("gpt_neo", {"attention_types": [[["global", "local"], 2]]}, "attention_types for 4 of 2 layers"),
+    ("gpt_neo", {"activation_function": "silu"}, "activation_function = 'silu'"),
     ("nanochat", {"final_logit_softcapping": 15.0}, "final_logit_softcapping = 15.0"),
     ("nanochat", {"attention_bias": True}, "attention_bias = true"),
     ("nanochat", {"num_key_value_heads": 1}, "num_key_value_heads = 1"),
@@ -585,11 +679,11 @@ def test_weights_in_a_pickle_are_refused(copied) -> None:
         "    Convert it where you trust it: model.save_pretrained(folder) of transformers writes safetensors.")
 
 
-@pytest.mark.parametrize("model_type", ["gpt_neo", "llama", ""])
+@pytest.mark.parametrize("model_type", ["gptj", "llama", ""])
 def test_another_type_of_model_is_refused(copied, model_type) -> None:
     folder = reconfigured(copied("gpt2"), model_type=model_type)
     assert fault(folder) == (f"{folder} holds a model of type {model_type!r}, which Foreword does not read.\n"
-                             "    Types it reads: gpt2, openai-gpt, bert, nanochat.")
+                             "    Types it reads: gpt2, openai-gpt, gpt_neo, bert, nanochat.")
 
 
 def test_a_truncated_file_of_weights_is_refused(copied) -> None:
@@ -681,14 +775,37 @@ def test_fill_is_their_fill_mask(tmp_path) -> None:
     ("gpt2", "", (12, 768, 12, 1024), 50257, 124_439_808), ("gpt2", "small", (12, 768, 12, 1024), 50257, 124_439_808),
     ("gpt2", "medium", (24, 1024, 16, 1024), 50257, 354_823_168),
     ("gpt2", "large", (36, 1280, 20, 1024), 50257, 774_030_080),
-    ("gpt2", "xl", (48, 1600, 25, 1024), 50257, 1_557_611_200), ("gpt1", "", (12, 768, 12, 512), 40478, 116_534_784)])
+    ("gpt2", "xl", (48, 1600, 25, 1024), 50257, 1_557_611_200), ("gpt1", "", (12, 768, 12, 512), 40478, 116_534_784),
+    ("gpt3", "small", (12, 768, 12, 2048), 50257, 125_226_240), ("gpt3", "medium", (24, 1024, 16, 2048), 50257, 355_871_744),
+    ("gpt3", "large", (24, 1536, 16, 2048), 50257, 760_300_032), ("gpt3", "xl", (24, 2048, 16, 2048), 50257, 1_315_723_264),
+    ("gpt3", "2.7b", (32, 2560, 32, 2048), 50257, 2_651_553_280), ("gpt3", "6.7b", (32, 4096, 32, 2048), 50257, 6_658_404_352),
+    ("gpt3", "13b", (40, 5120, 40, 2048), 50257, 12_853_386_240),
+    ("gpt3", "175b", (96, 12288, 96, 2048), 50257, 174_604_259_328)])
 def test_published_sizes(recipe, size, shape, vocabulary, count) -> None:
     chosen = loader.load(recipe, size)
     with torch.device("meta"):
         model = model_for(chosen, Vocabulary(vocabulary, -1, ()))
     assert model.parameter_count() == count
+    layers, width, _, context = shape        # tables, twelve squares and thirteen vectors a layer, and GPT-2's last norm
+    assert count == (vocabulary + context + 12 * layers * width + 13 * layers + 2 * (recipe != "gpt1")) * width
     # the number of heads changes no count
     assert (chosen.network.layers, chosen.network.width, chosen.network.heads, chosen.network.context) == shape
+
+
+@pytest.mark.parametrize(("size", "millions", "batch", "rate"), [
+    ("small", 125, 0.5, 6e-4), ("medium", 350, 0.5, 3e-4), ("large", 760, 0.5, 2.5e-4), ("xl", 1300, 1, 2e-4),
+    ("2.7b", 2700, 1, 1.6e-4), ("6.7b", 6700, 2, 1.2e-4), ("13b", 13000, 2, 1e-4), ("175b", 175000, 3.2, 0.6e-4)])
+def test_gpt3_is_the_table_of_its_paper(size, millions, batch, rate) -> None:
+    """Table 2.1: names in millions of parameters, batches in millions of tokens, learning rates."""
+    recipe = loader.load("gpt3", size)
+    with torch.device("meta"):
+        count = model_for(recipe, Vocabulary(50257, -1, ())).parameter_count()
+    assert count == pytest.approx(millions * 1e6, rel=0.03)
+    training = recipe.training
+    assert training.batch_size * recipe.network.context == pytest.approx(batch * 1e6, rel=0.05)
+    assert training.optimizer.learning_rate == rate
+    assert (training.optimizer.betas, training.optimizer.epsilon, training.optimizer.weight_decay) == ((0.9, 0.95), 1e-8, 0.1)
+    assert recipe.network.visible.windows(4) == [None, 256, None, 256]
 
 
 @pytest.mark.parametrize(("size", "config"), [

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 from pathlib import Path
 
 import pytest
@@ -61,16 +62,49 @@ def test_gpt2_equals_transformers(gpt2, tmp_path):
     assert Tokenizer.load(files).encode(TEXTS[0]) == gpt2.encode(TEXTS[0])
 
 
-def test_gpt2_equals_tiktoken(gpt2):
+@pytest.fixture(scope="module")
+def tiktokens():
     tiktoken = pytest.importorskip("tiktoken")
     from tiktoken.load import load_tiktoken_bpe
 
-    theirs = tiktoken.Encoding(
+    return tiktoken.Encoding(
         "gpt2", pat_str=r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
         mergeable_ranks=load_tiktoken_bpe(str(place("gpt2-bpe", "gpt2.tiktoken"))), special_tokens={"<|endoftext|>": 50256})
+
+
+def test_gpt2_equals_tiktoken(gpt2, tiktokens):
     for text in [*some_lines(), "a <|endoftext|> in the text"]:
-        assert gpt2.encode(text) == theirs.encode_ordinary(text)
+        assert gpt2.encode(text) == tiktokens.encode_ordinary(text)
         assert gpt2.decode(gpt2.encode(text)) == text
+
+
+# first and last character of what a text is drawn from
+RANGES = {"printable": (0x20, 0x7E), "control": (0x00, 0x1F), "more control": (0x7F, 0xA0), "chinese": (0x4E00, 0x9FFF),
+          "emoji": (0x1F300, 0x1FAFF), "combining": (0x300, 0x36F), "any": (0x00, 0xD7FF), "far": (0x10000, 0x10FFFF)}
+
+
+@pytest.mark.parametrize("names", [*([name] for name in RANGES), list(RANGES)], ids=lambda names: ", ".join(names) if len(names) == 1 else "all")
+def test_gpt2_equals_tiktoken_on_texts_nobody_wrote(gpt2, tiktokens, names):
+    draw = random.Random(len(names))
+    for _ in range(150):
+        text = "".join(chr(draw.randint(*RANGES[draw.choice(names)])) for _ in range(draw.randint(1, 30)))
+        assert gpt2.encode(text) == tiktokens.encode_ordinary(text)
+        assert gpt2.decode(gpt2.encode(text)) == text
+
+
+def test_gpt2_has_an_id_for_every_byte_and_gives_any_bytes_back(gpt2, tiktokens):
+    """Bytes that are no text at all: each has its own id, and as the characters 0 to 255 they come back whole."""
+    alone = [tiktokens.encode_single_token(bytes([value])) for value in range(256)]
+    assert sorted(alone) == list(range(256))
+    for value, id in enumerate(alone):
+        if value < 128:
+            assert gpt2.encode(chr(value)) == [id]
+    draw = random.Random(0)
+    for _ in range(100):
+        given = draw.randbytes(draw.randint(1, 60))
+        text = given.decode("latin-1")
+        assert gpt2.encode(text) == tiktokens.encode_ordinary(text)
+        assert gpt2.decode(gpt2.encode(text)).encode("latin-1") == given
 
 
 def test_gpt2_has_its_published_shape(gpt2):

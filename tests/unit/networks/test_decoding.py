@@ -196,10 +196,10 @@ def test_a_mask_that_is_one_off_would_be_noticed(store, monkeypatch, wrong, comp
 
 
 @pytest.mark.parametrize(("right", "wrong"), [
-    ("lengths[i / heads] + more, size, scores", "lengths[i / heads] + more - 1, size, scores"),
-    ("lengths[i / heads] + more, size, scores", "lengths[0] + more, size, scores"),
+    ("length, a->size, scores", "length - 1, a->size, scores"),
+    ("head = i % a->heads, length = seen(a, row)", "head = i % a->heads, length = seen(a, 0)"),
     ("now->second[lengths[row] * a + i]", "now->second[lengths[0] * a + i]"),
-    ("* room + lengths[row]) * size", "* room + lengths[0]) * size"),
+    ("* a->room + a->lengths[row]) * a->size", "* a->room + a->lengths[0]) * a->size"),
 ])
 def test_a_program_that_is_wrong_would_be_noticed(store, monkeypatch, tmp_path, right, wrong):
     source = thin.SOURCE.read_text()
@@ -209,3 +209,23 @@ def test_a_program_that_is_wrong_would_be_noticed(store, monkeypatch, tmp_path, 
     monkeypatch.setattr(program.thin, "compiled", lambda: library)
     with pytest.raises(AssertionError):
         test_every_row_is_read_as_the_network_reads_it_at_once(made(tiny("gpt2"), store, "float32"))
+
+
+@pytest.mark.parametrize("precision", ["float32", "int8"])
+@pytest.mark.parametrize("rows", [1, 7])
+def test_two_threads_read_what_one_reads(store, precision, rows):
+    """Large enough that a second thread is woken; every sum is made by one thread, so the numbers are the same."""
+    recipe = tiny("gpt2")
+    network = recipe.network.model_copy(update={"width": 192, "heads": 4, "layers": 3})
+    model = freeze(drawn(recipe.model_copy(update={"network": network}), store().tokenizer), precision)
+    found = []
+    for threads in (1, 2):
+        torch.set_num_threads(threads)
+        reader = language_model(model, store().tokenizer.vocabulary())
+        _, state = reader.begin([np.arange(5, 9)] * rows)
+        for tokens in more(rows, 12).T:
+            found.append(reader._program.run(tokens, state.lengths, state.cache.kept).clone())
+            _, state = reader.advance(tokens, state)
+    torch.set_num_threads(1)
+    assert len(found) == 24
+    assert all(torch.equal(one, two) for one, two in zip(found[:12], found[12:]))

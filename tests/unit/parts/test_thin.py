@@ -80,6 +80,40 @@ def test_large_and_small_numbers_go_through_an_activation(product):
 
 
 @every_way
+@pytest.mark.parametrize("inputs", [64, 100, 3072, 20000])
+def test_the_largest_int8_weights_and_activations_overflow_nothing(product, inputs):
+    """All sums as large as can be: every weight is 127 and every activation the largest of its row."""
+    numbers, scale = torch.full((8, inputs), 127, dtype=torch.int8), torch.full((8,), 0.5)
+    numbers[1::2] *= -1
+    for size in (1e-3, 1.0, -1e6):
+        x = torch.full((1, inputs), size)
+        assert error(product(x, numbers, None, scale), x.double() @ (numbers.double() * 0.5).t()) < 1e-5
+
+
+@every_way
+@pytest.mark.parametrize("largest", [1.0, 100.0, 1e4])
+def test_one_large_activation_costs_the_small_ones_beside_it_nothing(product, largest):
+    """Activations of one row are counted in steps of the largest: the others still need their bits."""
+    draw = torch.Generator().manual_seed(3)
+    x, (numbers, scale) = torch.randn(1, 3072, generator=draw), quantized(torch.randn(8, 3072, generator=draw))
+    x[0, 7], numbers[:, 7] = largest, 0                   # what it meets is nothing: only its neighbours count
+    assert error(product(x, numbers, None, scale), x.double() @ (numbers.double() * scale.double()[:, None]).t()) < 1e-5
+
+
+@every_way
+@pytest.mark.parametrize("bad", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("place", [0, 40, 99])
+def test_what_is_no_number_stays_none(product, bad, place):
+    x, (numbers, scale) = torch.randn(3, 100), quantized(torch.randn(8, 100))
+    x[1, place] = bad
+    numbers[:, place] = 1
+    for rows in (slice(1, 2), slice(0, 3)):
+        found = product(x[rows], numbers, None, scale).isfinite().all(1)
+        assert found.tolist() == [row != 1 for row in range(3)][rows]
+    assert not product(x[1:2], numbers, None, scale).isfinite().any()
+
+
+@every_way
 def test_two_threads_give_what_one_gives(product):
     draw = torch.Generator().manual_seed(2)
     x, weight = torch.randn(3, 300, generator=draw), torch.randn(1003, 300, generator=draw)

@@ -118,11 +118,11 @@ def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(stores, tmp_
         real(session)
         learn = session.learner.step
 
-        def poison(batch, number, spent):
+        def poison(batch, number, spent, tokens):
             if number == step:
                 with torch.no_grad():
                     session.model.network.blocks[1].attention.out.weight.fill_(float("inf"))
-            return learn(batch, number, spent)
+            return learn(batch, number, spent, tokens)
         session.learner.step = poison
     monkeypatch.setattr(Session, "resume", poisoned)
     with pytest.raises(RunFailed) as caught:

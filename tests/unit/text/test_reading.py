@@ -111,6 +111,15 @@ def test_every_format_gives_the_same_texts(tmp_path):
     assert texts([tmp_path]) == rows * 5
 
 
+def test_a_zst_file_that_was_cut_short_is_a_fault_not_a_shorter_text(tmp_path):
+    zstandard = pytest.importorskip("zstandard")
+    packed = zstandard.ZstdCompressor().compress(b"".join(b'{"text": "%d"}\n' % (i * 7919 % 100003) for i in range(50000)))
+    for kept in (len(packed) // 2, len(packed) - 1, 12):
+        (tmp_path / "a.jsonl.zst").write_bytes(packed[:kept])
+        with pytest.raises(Fault, match=f"broken after .* bytes of text .{kept:,} of"):
+            texts([tmp_path / "a.jsonl.zst"])
+
+
 def test_folders_are_read_recursively_in_sorted_order_and_each_file_once(tmp_path):
     for name in ("b/2.txt", "a/z.txt", "b/10.txt", "c.md", ".hidden/x.txt", "notes.pdf"):
         (tmp_path / name).parent.mkdir(exist_ok=True)

@@ -15,7 +15,7 @@ import pytest
 from foreword.basics import files
 from foreword.basics.messages import Fault, RunFailed
 from foreword.text.splits import split_of
-from foreword.tokens import build
+from foreword.tokens import build, marks, quick, tokenizer
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Ascii, Byte, ByteBPE, Word, WordPiece
 from foreword.tokens.store import TokenStore
@@ -85,6 +85,22 @@ def test_one_worker_and_two_make_the_same_files(corpus, tmp_path, small_units):
     one, two = content_of(tmp_path / "store1"), content_of(tmp_path / "store2")
     assert len([name for name in one if name.startswith("train/") and name.endswith("ids.npy")]) > 4
     assert one == two
+
+
+def test_the_store_is_the_same_without_a_compiler(corpus, tmp_path, monkeypatch):
+    monkeypatch.setattr(quick, "WORTH", 0)
+    build_store([corpus], tmp_path / "with", ByteBPE(vocabulary=300), documents="line")
+    for module in (quick, marks, tokenizer):
+        monkeypatch.setattr(module, "compiled", lambda: None)
+    build_store([corpus], tmp_path / "without", ByteBPE(vocabulary=300), documents="line")
+    assert content_of(tmp_path / "with") == content_of(tmp_path / "without")
+
+
+def test_a_document_without_any_id_is_a_document(tmp_path):
+    (tmp_path / "a.txt").write_text("你好\n好")
+    build_store([tmp_path / "a.txt"], tmp_path / "store", Ascii(), documents="line", fractions=(1.0, 0.0, 0.0))
+    store = TokenStore.open(tmp_path / "store")
+    assert (store.documents, store.bytes.tolist(), store.characters.tolist()) == (2, [6, 3], [2, 1])
 
 
 KILLED = """

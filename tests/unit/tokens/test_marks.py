@@ -1,10 +1,16 @@
 """Word starts and sentence ends, checked on the text between the marks."""
 
+import random
+
+import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from foreword.basics.messages import Fault
-from foreword.tokens import KINDS
-from foreword.tokens.marks import MARKS, check, encode_with_marks
+from foreword.tokens import KINDS, marks
+from foreword.tokens.marks import MARKS, check, encode_page, encode_with_marks, marked_in_python
+from foreword.tokens.page import Page
 
 ENGLISH = ('Dr. Smith paid 3.14 dollars. "Why?" he asked... Nobody knew (not even J. Doe.) The end!\n\n'
            "A heading without a stop\n\nIt's unbelievable. One line.\nAnother line")
@@ -119,3 +125,53 @@ def test_a_page_of_dots_or_newlines_is_no_trouble():
 def test_an_unknown_mark_is_a_fault():
     with pytest.raises(Fault, match="Did you mean word_start"):
         check(("word_strat",))
+
+
+# --- what page.c finds is what the expressions find ---------------------------------------------------------------------
+
+SIGNS = [*" \n\t\r\x0b\x1c\x1f\x85\xa0\u2028\u3000.!?…。！？｡,;:'\"”’»)]}』」》〉）】〕_-\x00\u200b", "\n\n", "\n \n", "\r\n\r\n", "...", "?!", ".)",
+         '."', "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Sr", "Jr", "vs", "cf", "No", "e.g", "i.e", "A", "I", "J", "Z", "xA", "_A", "éA", "你A", "aDr",
+         "e", "i", "g", "é", "e\u0301", "12", "½", "你", "好", "か", "ア", "한", "〇", "𠀀", "👩", "word", " A. ", " I. ", "xA. ", "_A. ", "éA. ", "你A. ", ".A. ", "Dr. ", "aDr. ",
+         "Dr\n. ", "No.\n", '.""""""""""""""" ', '."""""""""""""""" ', '.""""""""""""""""" ', "..你", ".x", "...x"]
+WRITTEN = st.lists(st.one_of(st.sampled_from(SIGNS), st.text(max_size=4)), max_size=40).map("".join)
+NAMES = st.sampled_from([MARKS, MARKS[::-1], MARKS[:1], MARKS[1:]])
+
+
+@pytest.fixture(scope="module", params=["byte", "byte_bpe", "unicode"])
+def lossless(request):
+    return trained(request.param)
+
+
+def agrees(tokenizer, texts, names):
+    found = encode_page(tokenizer, Page.of(texts), names)
+    defined = marked_in_python(tokenizer, texts, tokenizer.token_bytes(), names)
+    assert np.array_equal(found.ids, defined.ids)
+    assert np.array_equal(found.numbers, defined.numbers)
+    assert np.array_equal(found.flags, defined.flags)
+
+
+@settings(deadline=None, max_examples=300)
+@given(texts=st.lists(WRITTEN, max_size=4), names=NAMES)
+def test_any_text_is_marked_as_the_definition_says(lossless, texts, names):
+    agrees(lossless, texts, names)
+
+
+def test_a_text_cut_anywhere_is_marked_as_the_definition_says(lossless):
+    text = "".join(random.Random(5).choices(SIGNS, k=250))
+    agrees(lossless, [part for at in range(len(text)) for part in (text[:at], text[at:])], MARKS)
+
+
+def test_every_character_there_is_is_marked_as_the_definition_says():
+    letters = "".join(chr(code) for code in (*range(0xD800), *range(0xE000, 0x32000)))
+    agrees(trained("byte"), ["".join(f"{letter}a{letter}.{letter}A. \n{letter}\n" for letter in letters)], MARKS)
+
+
+@settings(deadline=None)
+@given(texts=st.lists(WRITTEN, max_size=4))
+def test_words_are_counted_as_python_splits_them(texts):
+    assert marks.words(Page.of(texts)).tolist() == [len(text.split()) for text in texts]
+
+
+def test_white_space_is_what_python_says_for_every_character():
+    texts = [f"a{chr(code)}b" for code in (*range(0xD800), *range(0xE000, 0x12000))]
+    assert marks.words(Page.of(texts)).tolist() == [len(text.split()) for text in texts]

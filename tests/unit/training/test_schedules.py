@@ -48,3 +48,31 @@ def test_a_warm_up_longer_than_the_budget_only_rises():
 def test_a_factor_lies_between_0_and_1_whatever_the_budget(schedule, spent):
     for step in (0, 1, 10, 10_000):
         assert 0.0 <= schedule.factor(step, spent) <= 1.0
+
+
+GPT3 = Cosine(warmup="375Mtok", floor=0.1, until=260 / 300)
+
+
+@pytest.mark.parametrize("until", [260 / 300, "260Gtok"])
+@pytest.mark.parametrize(("tokens", "factor"), [
+    (187.5e6, 0.5), (375e6, 1.0), (375e6 + (260e9 - 375e6) / 2, 0.55), (375e6 + (260e9 - 375e6) / 4, 0.1 + 0.9 * (1 + math.cos(math.pi / 4)) / 2),
+    (260e9, 0.1), (299e9, 0.1),
+])
+def test_gpt3s_schedule_counts_tokens(tokens, factor, until):
+    """Brown et al. 2020, appendix B: warm-up over 375M tokens, cosine to 10% at 260B, level to 300B. Steps do not matter."""
+    schedule = GPT3.model_copy(update={"until": until})
+    for step in (1, 1000, 10**6):
+        assert schedule.factor(step, tokens / 300e9, int(tokens)) == pytest.approx(factor, abs=1e-9)
+
+
+def test_nothing_read_yet_is_the_start_of_the_warm_up():
+    assert GPT3.factor(0, 0.0, 0) == pytest.approx(1e-3)
+    assert Cosine(until="5Mtok").factor(0, 0.0, 0) == 1.0
+
+
+@pytest.mark.parametrize(("settings", "where"), [
+    ({"warmup": "500"}, ["warmup"]), ({"warmup": "soon"}, ["warmup"]), ({"until": "3epochs"}, ["until"]), ({"until": 0.0}, ["until"]),
+    ({"until": 1.5}, ["until"]), ({"warmup": "1Mtok", "until": "2Mtok"}, []), ({"warmup": 10, "until": 0.5}, []),
+])
+def test_amounts_are_said_in_tokens(settings, where):
+    assert [name for name, _ in Cosine(**settings).faults()] == where

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.assembly import toml
+from foreword.basics import toml
 
 scalars = st.one_of(st.booleans(), st.integers(-10**12, 10**12), st.floats(allow_nan=False),
                     st.text(st.characters(exclude_categories=["Cs"]), max_size=20))

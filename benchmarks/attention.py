@@ -1,0 +1,79 @@
+"""Attention itself as the context doubles: a dense layer's cost should quadruple, a banded one's stay below three times.
+
+Queries, keys and values as a network makes them, forward and backward, so much of them that the arithmetic is what takes
+the time. Bytes are those of the tensors that are alive at one time, counted by torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.profiler import ProfilerActivity, profile
+
+from foreword.bench.race import Work, race
+from foreword.parts.visible import Banded, Causal, Pattern
+
+HEADS, SIZE, WINDOW = 8, 64, 256
+LENGTHS = (1024, 2048, 4096)
+PATTERNS: dict[str, Pattern] = {"dense": Causal(), f"banded, window {WINDOW}": Banded(WINDOW)}
+GOAL = 3.0
+
+
+def work(pattern: Pattern, length: int) -> Work:
+    """One forward and backward pass of one row."""
+    torch.manual_seed(0)
+    parts = [torch.randn(1, length, HEADS, SIZE).transpose(1, 2).requires_grad_() for _ in range(3)]
+
+    def run() -> Tensor:
+        for part in parts:
+            part.grad = None
+        q, k, v = parts
+        made = pattern.attend(q, k, v, None)
+        made.backward(torch.ones_like(made))
+        return made
+
+    return run
+
+
+def most_bytes(run: Work) -> int:
+    """Bytes allocated and not yet freed at the fullest moment of a run."""
+    run()
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as told:
+        run()
+    changes = sorted((event.time_range.start, event.cpu_memory_usage) for event in told.events() if event.name == "[memory]")
+    most = now = 0
+    for _, change in changes:
+        now += change
+        most = max(most, now)
+    return most
+
+
+def measure(lengths: tuple[int, ...] = LENGTHS, rounds: int = 5, seconds: float = 0.4) -> dict[str, Any]:
+    works = {(name, length): work(pattern, length) for name, pattern in PATTERNS.items() for length in lengths}
+    times = race({f"{name} {length}": each for (name, length), each in works.items()}, rounds, seconds)
+    return {name: {length: {"seconds": times[f"{name} {length}"].best, "bytes": most_bytes(works[name, length])}
+                   for length in lengths} for name in PATTERNS}
+
+
+def report() -> str:
+    found = measure()
+    lines = [f"{HEADS} heads of {SIZE}, one row, forward and backward, {torch.get_num_threads()} threads"]
+    for name, by_length in found.items():
+        lengths = list(by_length)
+        lines += [f"{name:20} {length:5} positions  {by_length[length]['seconds'] * 1e3:8.1f} ms "
+                  f"{by_length[length]['bytes'] / 1e6:7.1f} MB" for length in lengths]
+        for short, long in zip(lengths, lengths[1:]):
+            more = {what: by_length[long][what] / by_length[short][what] for what in ("seconds", "bytes")}
+            goal = f" (goal: under {GOAL:.0f})" if name != "dense" else ""
+            lines.append(f"{name:20} {short} -> {long}: {more['seconds']:.2f} times the time{goal}, "
+                         f"{more['bytes']:.2f} times the memory")
+    dense, banded = found.values()
+    lines += [f"dense / banded at {length}: {dense[length]['seconds'] / banded[length]['seconds']:.2f} times the time"
+              for length in LENGTHS]
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    print(report())

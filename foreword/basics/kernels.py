@@ -1,0 +1,94 @@
+"""C beside the Python that needs it: compiled at first use, for the processor it runs on, and kept in the cache folder."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import hashlib
+import multiprocessing
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from foreword.basics.files import cache_folder
+from foreword.basics.progress import say
+
+FAILURES = (OSError, subprocess.SubprocessError)        # what `build` raises where it cannot be done
+FLAGS = ("-O3", "-fno-tree-vectorize", "-fno-math-errno", "-shared", "-fPIC")       # vectors are written out: more hurt
+SPEED = (("-march=native", "-fopenmp"), ("-mcpu=native", "-fopenmp"), ("-march=native",), ())       # the first that works
+ONE_THREAD = (("-march=native",), ("-mcpu=native",), ())
+
+
+def compiled(source: Path, otherwise: str, flags: Sequence[str] = FLAGS, speed: Sequence[Sequence[str]] = SPEED) -> Any:
+    """The library for this machine, or None where it cannot be made: then `otherwise` is said, and why. Ask once."""
+    try:
+        return ctypes.CDLL(str(build(source, flags, speed)))
+    except FAILURES as error:
+        if multiprocessing.parent_process() is None:        # who started this one has said it
+            say(f"{otherwise}: {why(error)}\n"
+                "    Install a C compiler (gcc or clang; CC=... names another), and it compiles its own in two seconds.")
+        return None
+
+
+def build(source: Path, flags: Sequence[str] = FLAGS, speed: Sequence[Sequence[str]] = SPEED) -> Path:
+    """The compiled library, from the cache folder if it is there. Headers beside the source count as part of it."""
+    compiler = os.environ.get("CC") or next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "")
+    if not compiler:
+        raise FileNotFoundError("no C compiler is here.")
+    told = [compiler, _processor(), *flags, *(flag for some in speed for flag in some)]
+    texts = [file.read_bytes() for file in (source, *sorted(source.parent.glob("*.h")))]
+    known = hashlib.sha256(b"\0".join([*texts, *(word.encode() for word in told)]))
+    path = _folder() / f"{source.stem}-{known.hexdigest()[:20]}.so"
+    if path.is_file():
+        return path
+    for attempt, some in enumerate(speed, 1):
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")       # two processes may build at once
+        try:
+            subprocess.run([*compiler.split(), *flags, *some, str(source), "-o", str(partial), "-lm"], check=True,
+                           capture_output=True, text=True, timeout=120)
+            os.replace(partial, path)
+            return path
+        except subprocess.CalledProcessError:
+            if attempt == len(speed):
+                raise
+        finally:
+            partial.unlink(missing_ok=True)
+    raise ValueError("no flags to try")
+
+
+def why(error: BaseException) -> str:
+    """The first line of what the compiler or the system said."""
+    said = getattr(error, "stderr", None) or str(error)
+    return (said.strip().splitlines() or [type(error).__name__])[0]
+
+
+def _folder() -> Path:
+    folder = cache_folder() / "kernels"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if os.access(folder, os.W_OK):
+            return folder
+    except OSError:
+        pass        # a home that cannot be written to: this process compiles for itself
+    return Path(_own_folder())
+
+
+@functools.cache
+def _own_folder() -> str:
+    return tempfile.mkdtemp(prefix="foreword-kernels-")
+
+
+@functools.cache
+def _processor() -> str:
+    """What tells one kind of processor from another: a home folder may be shared by several machines."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        told = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
+    except OSError:
+        told = [platform.processor()]
+    return "\n".join([platform.machine(), platform.system(), *told])

@@ -1,0 +1,106 @@
+"""Sessions of a dialogue store as rows of whole turns: what is too long for one row goes on in the next, from its last turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from foreword.basics.messages import Fault
+from foreword.basics.seeds import chance
+from foreword.batches.cuts import Cut, Shuffled
+from foreword.batches.row import Row
+from foreword.tokens.store import TokenStore
+from foreword.tokens.turns import SKIPPED
+
+POOL = 32        # batches whose rows are put in order of length together, so that little of a batch is padding
+
+
+class Sessions(Cut):
+    """One session a row, in random order; a longer one is parted between turns, its last turn carried over."""
+
+    kind: Literal["sessions"] = "sessions"
+    marks: ClassVar[tuple[str, ...]] = (SKIPPED,)
+    ragged: ClassVar[bool] = True
+
+    def over(self, store: TokenStore, batch_size: int, seed: int) -> SessionCutter:
+        length = self.needs(store, 2, "one session")
+        if SKIPPED not in store.marks:
+            raise Fault(f"{store.folder} does not know where turns end: it was not made from dialogues.",
+                        "Make a store of dialogues:  foreword tokens TEXT --documents dialogues --out STORE")
+        begin = 1 if store.tokenizer.has("[cls]") else 0
+        return SessionCutter(store, length + 1 - begin, batch_size, seed)
+
+
+class SessionCutter(Shuffled):
+    """`room`: the most ids of a row. `left_out` counts replies too long to stand in a row with anything they answer."""
+
+    def __init__(self, store: TokenStore, room: int, batch_size: int, seed: int):
+        self.store, self.end = store, store.tokenizer.special("[end]")
+        self.spans, self.left_out = stretches(store, room)
+        if not len(self.spans):
+            raise Fault(f"{store.folder} ({store.split}) has no reply to learn from: no session of two turns that fit "
+                        f"{room} tokens.", "Give more dialogues, or longer rows: --set network.context=...")
+        super().__init__(len(self.spans), batch_size, seed)
+        self.pool = lru_cache(maxsize=4)(self._pool)
+
+    def rows(self, step: int, first: int, stop: int) -> list[Row]:
+        at = step * self.batch_size
+        return [self._row(number) for number in range(at + first, at + stop)]
+
+    def _row(self, number: int) -> Row:
+        epoch, index = divmod(number, self.count)
+        size = POOL * self.batch_size
+        start, stop = self.spans[self.pool(epoch, index // size)[index % size]].tolist()
+        ids = self.store.read(start, stop)
+        turn = np.cumsum(np.concatenate([[0], ids[:-1] == self.end]))
+        firsts = np.searchsorted(turn, np.arange(turn[-1] + 1))
+        skipped = self.store.read_mark(SKIPPED, start, stop)[firsts]        # a turn's [end] is learned if its words are
+        return Row(ids, number, self.seed, learned=~skipped[turn])
+
+    def _pool(self, epoch: int, pool: int) -> np.ndarray:
+        """Which row stands at each place of a pool: rows of like length side by side, batch by batch in random order."""
+        first = pool * POOL * self.batch_size
+        rows = self.order(epoch).at(np.arange(first, min(first + POOL * self.batch_size, self.count)))
+        lengths = self.spans[rows, 1] - self.spans[rows, 0]
+        batches = np.split(rows[np.argsort(lengths, kind="stable")], range(self.batch_size, len(rows), self.batch_size))
+        order = chance(self.seed, epoch, 5, pool).permutation(len(batches))
+        return np.concatenate([batches[i] for i in order])
+
+
+def stretches(store: TokenStore, room: int) -> tuple[np.ndarray, int]:
+    """(start and stop of every row, how many replies fit no row)."""
+    end = store.tokenizer.special("[end]")
+    found: list[tuple[int, int]] = []
+    left_out = begin = 0
+    for stop in np.asarray(store.ends, np.int64).tolist():
+        borders = begin + np.flatnonzero(store.read(begin, stop) == end) + 1
+        rows, lost = whole_turns([begin, *borders.tolist()], room)
+        found += rows
+        left_out, begin = left_out + lost, stop
+    return np.asarray(found, np.int64).reshape(-1, 2), left_out
+
+
+def whole_turns(borders: Sequence[int], room: int) -> tuple[list[tuple[int, int]], int]:
+    """(rows of at most `room` ids, replies left out) of a session whose turns lie between these borders.
+
+    Every reply stands in exactly one row behind at least the turn before it. If not even these two fit, the older one is
+    cut from the left; a reply that alone fills a row is left out.
+    """
+    rows: list[tuple[int, int]] = []
+    left_out = first = 0
+    while first + 2 < len(borders):
+        last = first + 1
+        while last + 1 < len(borders) and borders[last + 1] - borders[first] <= room:
+            last += 1
+        if last > first + 1:                               # turns first to last - 1, and on from the last of them
+            rows.append((borders[first], borders[last]))
+            first = last - 1
+        else:
+            start, stop = max(borders[first], borders[first + 2] - room), borders[first + 2]
+            fits = borders[first + 1] - start >= 2         # a word and the [end] of what is answered
+            rows += [(start, stop)] if fits else []
+            left_out, first = left_out + (not fits), first + 1
+    return rows, left_out

@@ -1,0 +1,62 @@
+"""`foreword corpus overlap`: how much of tasks, or of any text, stands word for word in a training text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foreword.cli.options import Column, Documents, Json
+
+
+def overlap(
+    training: Annotated[Path, typer.Argument(help="The training text: a store, or text.")],
+    tasks: Annotated[list[str], typer.Argument(help="Tasks, task files, or text whose documents are the examples.")],
+    data: Annotated[Path | None, typer.Option("--data", help="The folder of the tasks' data.")] = None,
+    rate: Annotated[float, typer.Option(help="How often, at most, new words in a row may be taken for known ones.")] = 1e-8,
+    limit: Annotated[int | None, typer.Option(help="At most this many examples of each.")] = None,
+    show: Annotated[int, typer.Option(min=0, help="Print this many of the longest passages found, for each task.")] = 0,
+    documents: Documents = "auto",
+    column: Column = "text",
+    as_json: Json = False,
+) -> None:
+    """Find test text in training text: the share of 8-grams that a Bloom filter knows (GPT-2), and dirty examples (GPT-3)."""
+    from itertools import islice
+
+    from foreword.evaluate.outcomes import aligned
+    from foreword.evaluate.overlap import TrainingText, look_through, texts_of
+    from foreword.tasks.task import is_task, load
+    from foreword.text import reading
+    from foreword.text.overlap import passages
+
+    examples: dict[str, list[str]] = {}
+    for word in tasks:
+        if is_task(word):
+            examples |= {task.name: texts_of(task, limit) for task in load(word, data)}
+        else:
+            examples[word] = [one.text for one in islice(reading.documents([Path(word)], documents, column), limit)]
+    read = TrainingText((training,), documents, column)
+    found = {name: look_through(some, read, rate) for name, some in examples.items()}
+    longest = {name: sorted((passage for example, dirty in zip(some, found[name].dirty) if dirty
+                             for passage in passages(example, read.seen([found[name].size], rate)[found[name].size])),
+                            key=len, reverse=True)[:show] for name, some in examples.items()} if show else {}
+    if as_json:
+        print(json.dumps({"training": read.name, "rate": rate, "tasks": {
+            name: {"examples": len(one.dirty), "size": one.size, "dirty": sum(one.dirty), "short": one.short, "runs": one.runs,
+                   "known": one.known, "share": one.share, "passages": longest.get(name, [])} for name, one in found.items()}},
+            ensure_ascii=False))
+        return
+    rows = [("task", "examples", "8-grams", "known", "share", "words in a row", "dirty", "clean", "too short")]
+    rows += [(name, f"{len(one.dirty):,}", f"{one.runs:,}", f"{one.known:,}", f"{one.share:.2%}", str(one.size),
+              f"{sum(one.dirty):,} ({sum(one.dirty) / len(one.dirty):.1%})", f"{len(one.dirty) - sum(one.dirty):,}",
+              f"{one.short:,}") for name, one in found.items()]
+    for line in aligned(rows, left=(0,)):
+        print(line)
+    print(f"words in a row that are new are taken for known with a probability of {rate:g}; never the other way round")
+    if not read.lossless:
+        print(f"{read.name} was made with a tokenizer that drops words: what it dropped cannot be found")
+    for name, some in longest.items():
+        for passage in some:
+            print(f"{name}: {passage}")

@@ -1,0 +1,163 @@
+"""Replies of a model to prompts that people answered, and whether choosing among several by a backward model helps."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from foreword.basics.messages import Fault
+from foreword.basics.seeds import chance, number_of
+from foreword.evaluate.opened import load
+from foreword.generate.chat import Answer, Talker
+from foreword.generate.rerank import Ranking, Reader
+from foreword.generate.sample import Sampling
+from foreword.runs.folder import RunFolder
+from foreword.tasks import replies
+from foreword.tasks.replies import Difference, Metric
+from foreword.text import reading
+from foreword.tokens.store import TokenStore
+from foreword.tokens.turns import SKIPPED, parted
+
+AT_ONCE = 8            # prompts answered together
+FEWEST = 20            # prompts below which nothing is said about a difference
+
+
+def reader(path: str, precision: str = "float32", backward: bool = False) -> Reader:
+    """A model to talk with, or to rank with; a run that was trained to read the other way round is refused."""
+    opened = load(path, precision)
+    run = RunFolder(Path(path))
+    reverse = getattr(run.recipe().objective, "reverse", None) if run.exists() else None
+    if reverse is not None and reverse != backward:
+        raise Fault(f"{path} reads turns {'backward: it ranks replies' if reverse else 'forward: it replies'}.",
+                    f"Talk with the forward model:  foreword chat FORWARD --mmi {path}" if reverse else
+                    "Train a backward model:  foreword train dialogpt-backward --data STORE")
+    return Reader(opened.language_model, opened.tokenizer)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What was said, and how a person answered it."""
+
+    turns: tuple[str, ...]
+    reference: str
+
+
+def prompts(data: Path, number: int, seed: int = 0, split: str = "", column: str = "text") -> list[Prompt]:
+    """One prompt from each of at most `number` dialogues, spread over the data: everything before one of its replies."""
+    every = [turns for turns in _dialogues(data, split, column) if len(turns) > 1]
+    if not every:
+        raise Fault(f"{data} has no dialogue of two turns.", "Turns are parted by tabs or __eou__, or are a list in jsonl.")
+    chosen = [every[i * len(every) // number] for i in range(number)] if number < len(every) else every
+    found = []
+    for place, turns in enumerate(chosen):
+        at = int(chance(number_of("prompt", seed), place).integers(1, len(turns)))
+        found.append(Prompt(tuple(turns[:at]), turns[at]))
+    return found
+
+
+def _dialogues(data: Path, split: str, column: str) -> Iterator[Sequence[str]]:
+    if not (data / "store.json").is_file():
+        for document in reading.documents([data], "dialogues", column):
+            assert document.dialogue is not None
+            yield document.dialogue.turns
+        return
+    store = TokenStore.open(data, split or "test")
+    if SKIPPED not in store.marks:
+        raise Fault(f"{data} does not know where turns end: it was not made from dialogues.",
+                    "Give dialogues as text, or make a store:  foreword tokens TEXT --documents dialogues --out STORE")
+    for i in range(store.documents):
+        yield [store.tokenizer.decode(turn).strip() for turn in parted(store.document(i), store.tokenizer.special("[end]"))]
+
+
+def answered(talker: Talker, asked: Sequence[Prompt], seed: int = 0, tell: Any = None) -> list[Answer]:
+    """An answer to every prompt. Each few prompts have a chance of their own, which no other number of prompts changes."""
+    found: list[Answer] = []
+    for at in range(0, len(asked), AT_ONCE):
+        how = replace(talker.how, seed=number_of("prompts", seed, at) >> 1)
+        found += replace(talker, how=how).answers([prompt.turns for prompt in asked[at: at + AT_ONCE]])
+        if tell:
+            tell(min(at + AT_ONCE, len(asked)) / len(asked))
+    return found
+
+
+@dataclass(frozen=True)
+class DialogueReport:
+    """Replies by several systems, their metrics, and the differences that --mmi makes."""
+
+    about: str
+    metrics: list[Metric]
+    replies: dict[str, list[str]]                # by system; "person" is how people answered
+    differences: list[Difference]                # MMI beside the first sample
+    control: list[Difference]                    # the likeliest sample beside the first
+    asked: list[Prompt]
+
+    def value(self, system: str, metric: Metric) -> float:
+        return metric.of(self.replies[system], self.replies["person"])
+
+    def values(self) -> dict[str, Any]:
+        return {"about": self.about, "prompts": len(self.asked),
+                "systems": {name: {metric.name: self.value(name, metric) for metric in self.metrics} for name in self.replies},
+                "mmi": {one.metric.name: [one.first, one.second, one.low, one.high] for one in self.differences},
+                "verdict": self.verdict()}
+
+    def verdict(self) -> str:
+        """Does MMI help on this data?"""
+        if not self.differences:
+            return ""
+        if len(self.asked) < FEWEST:
+            return f"{len(self.asked)} prompts are too few to say whether MMI helps; give at least {FEWEST}."
+        by_name = {one.metric.name: one for one in self.differences}
+        telling = [by_name[name] for name in ("dull replies", "distinct-1", "distinct-2")]
+        signs = [one.sign for one in telling]
+        found = {(False, True): "helps", (True, False): "hurts", (True, True): "helps in part and hurts in part",
+                 (False, False): "makes no difference that could be measured"}[min(signs) < 0, max(signs) > 0]
+        price = [by_name[name] for name in ("BLEU-4", "NIST-4", "METEOR-style")]
+        cost = [one.metric.name for one in price if one.sign < 0]
+        gain = [one.metric.name for one in price if one.sign > 0]
+        near = (f" It is further from what people said ({', '.join(cost)})." if cost else
+                f" It is nearer to what people said ({', '.join(gain)})." if gain else "")
+        return (f"MMI {found} on this data: " + "; ".join(map(str, telling)) + f". {len(self.asked)} prompts, the same "
+                f"candidates with and without choosing, 95% intervals of a paired bootstrap.{near}")
+
+    def rows(self) -> Iterator[dict[str, Any]]:
+        """Every prompt, and what each system answered."""
+        for place, prompt in enumerate(self.asked):
+            yield {"turns": prompt.turns, **{name: said[place] for name, said in self.replies.items()}}
+
+    def lines(self) -> list[str]:
+        width = max(map(len, self.replies))
+        head = "".ljust(width) + "".join(f"{metric.name:>14}" for metric in self.metrics)
+        body = [name.ljust(width) + "".join(f"{metric.shown(self.value(name, metric)):>14}" for metric in self.metrics)
+                for name in self.replies]
+        return [self.about, head, *body, *(["", self.verdict()] if self.differences else [])]
+
+
+def dialogue_report(model: str, data: Path, mmi: str | None = None, number: int = 200, candidates: int = 16, top_k: int = 10,
+                    temperature: float = 1.0, max_tokens: int = 40, seed: int = 0, split: str = "", column: str = "text",
+                    precision: str = "float32", dull: Sequence[str] = replies.DULL, tell: Any = None) -> DialogueReport:
+    """Answer prompts of the data with a model, and with the same samples ranked by a backward one, and compare."""
+    how = Sampling(max_tokens=max_tokens, min_tokens=1, top_k=top_k, temperature=temperature)
+    backward = reader(mmi, precision, backward=True) if mmi else None
+    talker = Talker(reader(model, precision), how, candidates if backward else 1, backward, Ranking())
+    asked = prompts(data, number, seed, split, column)
+    return judged(model, data, talker, asked, answered(talker, asked, seed, tell), seed, dull)
+
+
+def judged(model: str, data: Path, talker: Talker, asked: list[Prompt], answers: list[Answer], seed: int = 0,
+           dull: Sequence[str] = replies.DULL) -> DialogueReport:
+    references = [prompt.reference for prompt in asked]
+    said = {"first sample": [answer.first.text for answer in answers]}
+    if talker.backward is not None:
+        said |= {"likeliest": [answer.likeliest.text for answer in answers], "MMI": [answer.text for answer in answers]}
+    metrics = replies.metrics(references, dull)
+    differences, control = [], []
+    if talker.backward is not None:
+        differences = [replies.compared(metric, said["first sample"], said["MMI"], references, seed) for metric in metrics]
+        control = [replies.compared(metric, said["first sample"], said["likeliest"], references, seed) for metric in metrics
+                   if metric.name == "dull replies"]
+    how = talker.how
+    about = (f"{model}: replies to {len(asked)} prompts of {data}, top-k {how.top_k}, temperature {how.temperature:g}, "
+             f"at most {how.max_tokens} tokens" + (f", {talker.candidates} candidates" if talker.backward else ""))
+    return DialogueReport(about, metrics, {**said, "person": references}, differences, control, asked)

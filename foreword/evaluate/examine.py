@@ -1,0 +1,134 @@
+"""Examine: a task put to a language model. Prompts within its context, answers judged, and whatever happened on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from foreword.basics.messages import Fault
+from foreword.evaluate.answers import Respondent, Tally, answer
+from foreword.tasks.metrics import Interval, Metric, difference, value
+from foreword.tasks.requests import Judged, Request
+from foreword.tasks.task import Example, Prompt, Task
+
+AT_ONCE = 256        # examples
+
+
+@dataclass(frozen=True)
+class Posed:
+    """An example as one model was asked it."""
+
+    example: Example
+    requests: tuple[Any, ...]        # with the prompt in front
+    shots: int                       # as many as there was room for
+
+
+@dataclass
+class Outcome:
+    """One task, one model: what every example came to."""
+
+    task: Task
+    model: str
+    shots: int                       # as asked for
+    posed: list[Posed]
+    judged: list[Judged]
+    tally: Tally
+    left_out: list[str] = field(default_factory=list)
+
+    def metrics(self) -> dict[str, Metric]:
+        return self.task.kind.metrics()
+
+    def of(self, metric: str) -> list[Any]:
+        """What each example gave for a metric."""
+        return [one.values[metric] for one in self.judged]
+
+    def value(self, metric: str) -> float:
+        return value(self.metrics()[metric], self.of(metric))
+
+    def interval(self, metric: str) -> Interval:
+        return self.metrics()[metric].interval(self.of(metric))
+
+    @property
+    def chance(self) -> float | None:
+        """What guessing would give."""
+        each = [self.task.kind.chance(one.example.row) for one in self.posed]
+        known = [one for one in each if one is not None]
+        return float(np.mean(known)) if known else None
+
+    @property
+    def shots_used(self) -> float:
+        """As many as there was room for, on average."""
+        return float(np.mean([one.shots for one in self.posed]))
+
+    def minus(self, other: Outcome, metric: str) -> tuple[float, Interval]:
+        """How much more than another model, on the same examples."""
+        if [one.example.number for one in self.posed] != [one.example.number for one in other.posed]:
+            raise Fault(f"{self.model} and {other.model} were not asked the same examples of {self.task.name}.")
+        return difference(self.metrics()[metric], other.of(metric), self.of(metric))
+
+    def notes(self) -> list[str]:
+        """What a reader of the number must know."""
+        said = [self.left_out[0] + (f" (and {len(self.left_out) - 1:,} more were left out)" if len(self.left_out) > 1 else "")
+                ] if self.left_out else []
+        if self.shots and self.task.pool == self.task.spec.split:
+            said.append(f"the shots are other examples of the same split ({self.task.pool})")
+        short = [one.shots for one in self.posed if one.shots < self.shots]
+        if short:
+            said.append(f"{len(short):,} of {len(self.posed):,} prompts had no room for {self.shots} shots: {self.shots_used:.1f} "
+                        f"on average, at least {min(short)}; whole examples were dropped, the first ones first")
+        if self.tally.cut:
+            said.append(f"{self.tally.cut:,} of {self.tally.requests:,} requests did not fit: "
+                        "the beginning of their context was cut")
+        if self.tally.unknown:
+            said.append(f"{self.tally.unknown / self.tally.tokens:.1%} of the tokens are words unknown to the model")
+        return said
+
+
+def examine(task: Task, respondent: Respondent, shots: int | None = None, limit: int | None = None, seed: int = 0,
+            tell: Callable[[float], None] = lambda done: None) -> Outcome:
+    """Ask a model every example of a task (or the first `limit`)."""
+    wanted = task.spec.shots if shots is None else shots
+    examples, left_out = task.examples(limit)
+    asked = replace(respondent, tally=Tally())
+    outcome = Outcome(task, respondent.name, wanted, [], [], asked.tally, left_out)
+    for at in range(0, len(examples), AT_ONCE):
+        some = [pose(task, example, asked, wanted, seed) for example in examples[at: at + AT_ONCE]]
+        answers = iter(answer(asked, [request for one in some for request in one.requests]))
+        outcome.posed += some
+        outcome.judged += [task.kind.judge(one.example.row, [next(answers) for _ in one.requests]) for one in some]
+        tell(len(outcome.posed) / len(examples))
+    return outcome
+
+
+def pose(task: Task, example: Example, respondent: Respondent, shots: int, seed: int = 0) -> Posed:
+    """The requests of an example behind its prompt; as many whole shots as fit, the same for all its requests."""
+    prompt = task.prompt(example, shots, seed)
+    requests = task.kind.requests(example.row)
+    keep = most_shots(prompt, requests, respondent)
+    before = prompt.before(keep)
+    return Posed(example, tuple(replace(request, query=before + request.query) if request.shots else request      # type: ignore[type-var]
+                                for request in requests), keep)
+
+
+def most_shots(prompt: Prompt, requests: Sequence[Request], respondent: Respondent) -> int:
+    """How many shots leave every request whole."""
+    if respondent.context is None or not prompt.shots:
+        return len(prompt.shots)
+    context = respondent.context
+
+    def fits(keep: int) -> bool:
+        before = prompt.before(keep)
+        texts = [before + request.whole for request in requests if request.shots]
+        rooms = [request.room(context) for request in requests if request.shots]
+        return all(len(ids) <= room for ids, room in zip(respondent.tokenizer.encode_many(texts), rooms))
+
+    if fits(len(prompt.shots)):
+        return len(prompt.shots)
+    low, high = 0, len(prompt.shots)        # low fits, or nothing does; high does not
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low

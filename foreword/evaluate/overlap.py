@@ -1,0 +1,167 @@
+"""Scores of the examples a model may have read in training (dirty), of the others (clean), and of all: GPT-3, appendix C."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from foreword.basics.files import cache_folder
+from foreword.basics.messages import Fault, thousands
+from foreword.basics.progress import say
+from foreword.evaluate.examine import Outcome
+from foreword.evaluate.outcomes import aligned
+from foreword.runs.folder import RunFolder
+from foreword.tasks.metrics import finite
+from foreword.tasks.task import Task
+from foreword.text import reading
+from foreword.text.overlap import RATE, SHARE_OF, Overlap, Seen, overlap, seen_in, size_for
+from foreword.tokens.store import TokenStore
+
+UNASKED = 32 * 2**20        # bytes of training text that are looked through without having been asked to
+
+
+@dataclass(frozen=True)
+class TrainingText:
+    """What a model was trained on: stores, whose training split is decoded, or text as it is."""
+
+    paths: tuple[Path, ...]
+    documents: str = "auto"
+    column: str = "text"
+
+    @staticmethod
+    def of_run(model: str | Path) -> TrainingText | None:
+        """What a run's passport says it was trained on, if it is still there as it was."""
+        facts = RunFolder(Path(model)).passport()
+        named = [facts["store"]] if facts.get("store") else [source["store"] for source in facts.get("sources", [])]
+        paths = tuple(map(Path, named))
+        if not paths or not all((path / "store.json").is_file() for path in paths):
+            return None
+        if len(paths) == 1 and TokenStore.open(paths[0]).data != facts.get("data"):
+            say(f"{paths[0]} was made again since {model} was trained: overlap with it is not looked for.")
+            return None
+        return TrainingText(paths)
+
+    @property
+    def name(self) -> str:
+        return " + ".join(map(str, self.paths))
+
+    @property
+    def bytes(self) -> int:
+        return sum(TokenStore.open(path).total_bytes if _stored(path) else reading.total_bytes([path]) for path in self.paths)
+
+    @property
+    def fingerprint(self) -> str:
+        each = [TokenStore.open(path).data if _stored(path) else f"{reading.fingerprint([path])}|{self.documents}|{self.column}"
+                for path in self.paths]
+        return hashlib.blake2b("\n".join(each).encode(), digest_size=12).hexdigest()
+
+    @property
+    def lossless(self) -> bool:
+        return all(TokenStore.open(path).tokenizer.lossless for path in self.paths if _stored(path))
+
+    def texts(self) -> Iterator[str]:
+        for path in self.paths:
+            if _stored(path):
+                store = TokenStore.open(path)
+                yield from (store.tokenizer.decode(store.document(number)) for number in range(store.documents))
+            else:
+                yield from (one.text for one in reading.documents([path], self.documents, self.column))
+
+    def seen(self, sizes: Iterable[int], rate: float = RATE) -> dict[int, Seen]:
+        """Filters of its runs of words, kept for the next time."""
+        places = {size: cache_folder() / "overlap" / f"{self.fingerprint}-{size}-{rate:g}.bloom" for size in sorted(set(sizes))}
+        there = {size: Seen.load(size, place) for size, place in places.items() if place.is_file()}
+        if missing := [size for size in places if size not in there]:
+            sizes_said = " and ".join(map(str, missing))
+            say(f"looking through {thousands(self.bytes)} bytes of {self.name} for {sizes_said} words in a row")
+            made = seen_in(self.texts, missing, rate)
+            for size, seen in made.items():
+                seen.save(places[size])
+            there |= made
+        return there
+
+
+def training_texts(models: Sequence[str], said: str = "") -> dict[str, TrainingText]:
+    """Of each model the text it was trained on: the one that was said, or its run's own if it is soon looked through."""
+    if said == "none":
+        return {}
+    if said and not Path(said).exists():
+        raise Fault(f"{said} is not there.", "Give the text a model was trained on:  --overlap STORE or --overlap TEXT")
+    if not said and find_spec("rbloom") is None:
+        say("scores of clean and dirty examples need the package rbloom:  pip install 'foreword[data]'")
+        return {}
+    known = {model: TrainingText((Path(said),)) if said else TrainingText.of_run(model) for model in models}
+    return {model: text for model, text in known.items() if text is not None and (said or text.bytes <= UNASKED)}
+
+
+def _stored(path: Path) -> bool:
+    return (path / "store.json").is_file()
+
+
+def look_through(examples: Sequence[str], training: TrainingText, rate: float = RATE) -> Overlap:
+    """What of the examples stands in a training text."""
+    if not examples:
+        raise Fault("there are no examples to look for.")
+    return overlap(examples, training.seen({SHARE_OF, size_for(examples)}, rate))
+
+
+def split_clean_dirty(examples: Sequence[str], training: TrainingText) -> list[bool]:
+    """Whether each example is dirty: N words in a row of it stand in the training text."""
+    return look_through(examples, training).dirty
+
+
+def texts_of(task: Task, limit: int | None = None) -> list[str]:
+    """The examples of a task as text, each with its answer."""
+    return [task.kind.solved(example.row) for example in task.examples(limit)[0]]
+
+
+@dataclass(frozen=True)
+class Parted:
+    """An outcome, and which of its examples are dirty."""
+
+    outcome: Outcome
+    found: Overlap
+
+    @staticmethod
+    def of(outcome: Outcome, training: TrainingText) -> Parted:
+        return Parted(outcome, look_through([outcome.task.kind.solved(one.example.row) for one in outcome.posed], training))
+
+    def part(self, dirty: bool) -> Outcome | None:
+        """The outcome of the dirty examples alone, or of the clean ones; None if there are none."""
+        places = [place for place, one in enumerate(self.found.dirty) if one == dirty]
+        if not places:
+            return None
+        return replace(self.outcome, posed=[self.outcome.posed[place] for place in places],
+                       judged=[self.outcome.judged[place] for place in places])
+
+    def values(self) -> dict[str, Any]:
+        """For programs."""
+        parts = {"all": self.outcome, "clean": self.part(False), "dirty": self.part(True)}
+        return {"size": self.found.size, "dirty": sum(self.found.dirty), "short": self.found.short, "share": self.found.share,
+                "metrics": {name: {part: finite(one.value(name)) if one else None for part, one in parts.items()}
+                            for name in self.outcome.metrics()}}
+
+
+def table(parted: Sequence[Parted], training: str) -> Iterator[str]:
+    """Clean, dirty and all side by side."""
+    yield ""
+    yield f"overlap with {training}"
+    rows: list[tuple[str, ...]] = [("task", "metric", "all", "clean", "dirty", "clean against all", "dirty examples",
+                                    "words in a row", "8-grams known")]
+    for one in parted:
+        clean, dirty = one.part(False), one.part(True)
+        for number, (name, metric) in enumerate(one.outcome.metrics().items()):
+            whole = one.outcome.value(name)
+            apart = f"{(clean.value(name) - whole) / whole:+.1%}" if clean and whole else "-"
+            rows.append(("" if number else one.outcome.task.name, name, metric.shown(whole),
+                         *(metric.shown(part.value(name)) if part else "-" for part in (clean, dirty)), apart,
+                         f"{sum(one.found.dirty):,} of {len(one.found.dirty):,}", str(one.found.size), f"{one.found.share:.2%}"))
+    yield from aligned(rows, left=(0, 1))
+    for one in parted:
+        if one.found.short:
+            yield (f"{one.outcome.task.name}: {one.found.short:,} examples have fewer than {one.found.size} words, "
+                   "too few to tell; they count as clean")

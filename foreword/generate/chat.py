@@ -1,0 +1,156 @@
+"""A conversation: what was said, how much of it the model can still see, several replies to choose from, and why this one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from foreword.basics.messages import Fault
+from foreword.basics.seeds import number_of
+from foreword.generate.rerank import Ranking, Reader, backward_scores, forward_scores, last_that_fit
+from foreword.generate.sample import Sampling, generate
+from foreword.tokens.turns import laid_out
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A reply that could be given."""
+
+    text: str
+    number: int                        # which sample it was, from 1
+    tokens: int
+    forward: float                     # log P(reply | what was said before), its [end] with it
+    backward: float | None = None      # log P(what was said before | reply); None: there is no backward model
+    score: float = 0.0
+    times: int = 1                     # how many of the samples were this text
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A reply, and all that it was chosen from, the best first."""
+
+    candidates: tuple[Candidate, ...]
+    seen: int                          # how many turns the model could see
+    cut: bool = False                  # the newest turn alone was too long: only its end was seen
+
+    @property
+    def text(self) -> str:
+        return self.candidates[0].text
+
+    @property
+    def first(self) -> Candidate:
+        """The first sample: what would have been said without choosing."""
+        return min(self.candidates, key=lambda one: one.number)
+
+    @property
+    def likeliest(self) -> Candidate:
+        return max(self.candidates, key=lambda one: one.forward)
+
+
+@dataclass(frozen=True)
+class Talker:
+    """A model that replies. With a backward model it draws several replies and gives the best (see `rerank`)."""
+
+    forward: Reader
+    how: Sampling = field(default_factory=lambda: Sampling(max_tokens=40, min_tokens=1, top_k=10))     # k: Zhang et al., 4.2
+    candidates: int = 16                                                                               # of the same section
+    backward: Reader | None = None
+    ranking: Ranking = field(default_factory=Ranking)
+    most_turns: int = 0                # of the history; 0: as many as fit
+
+    def __post_init__(self) -> None:
+        limit = self.forward.model.context
+        if self.candidates < 1:
+            raise Fault(f"candidates must be at least 1 (it says {self.candidates}).")
+        for reader in filter(None, (self.forward, self.backward)):
+            if not reader.tokenizer.has("[end]"):
+                raise Fault(f"the tokenizer {reader.tokenizer.name} has no end token: it cannot tell where a turn ends.")
+        if limit is not None and limit - self.how.max_tokens < 8:
+            raise Fault(f"a reply of {self.how.max_tokens} tokens leaves no room for what it answers: "
+                        f"the model looks back {limit} tokens.", f"Give --max-tokens {limit // 2} or fewer.")
+
+    def prompt(self, turns: Sequence[str]) -> tuple[np.ndarray, int, bool]:
+        """(ids of the newest turns that leave room for a reply, how many turns, whether the only one was cut)."""
+        begin = len(laid_out([], self.forward.tokenizer))
+        limit = self.forward.model.context
+        said = self.forward.encode(turns[-self.most_turns:] if self.most_turns else turns)
+        kept = last_that_fit(said, None if limit is None else limit - begin - self.how.max_tokens)
+        return laid_out(kept, self.forward.tokenizer), len(kept), len(kept[-1]) < len(said[-1])
+
+    def answers(self, conversations: Sequence[Sequence[str]]) -> list[Answer]:
+        """A reply to each conversation, all of them drawn together."""
+        prompts = [self.prompt(turns) for turns in conversations]
+        rows = [ids for ids, _, _ in prompts for _ in range(self.candidates)]
+        made = generate(self.forward.model, self.forward.tokenizer, rows, self.how)
+        found = []
+        for at, (turns, (ids, seen, cut)) in enumerate(zip(conversations, prompts)):
+            mine = made[at * self.candidates: (at + 1) * self.candidates]
+            end = [self.forward.tokenizer.special("[end]")]
+            distinct: dict[str, list[int]] = {}
+            for number, one in enumerate(mine, 1):
+                distinct.setdefault(one.text.strip(), []).append(number)
+            if len(distinct) > 1:
+                distinct.pop("", None)                       # nothing is no reply
+            firsts = [mine[numbers[0] - 1] for numbers in distinct.values()]
+            likely = forward_scores(self.forward, ids, [np.asarray([*one.ids, *(end if one.reason == "end" else [])], np.int64)
+                                                        for one in firsts])
+            made_of = [Candidate(text, numbers[0], len(one.ids), score, None, -numbers[0], len(numbers))
+                       for (text, numbers), one, score in zip(distinct.items(), firsts, likely)]
+            found.append(Answer(tuple(self._ranked(made_of, turns[-seen:])), seen, cut))
+        return found
+
+    def _ranked(self, candidates: list[Candidate], source: Sequence[str]) -> list[Candidate]:
+        """The best first; without a backward model, in the order they were drawn."""
+        if self.backward is not None:
+            recalled = backward_scores(self.backward, source, [one.text for one in candidates])
+            candidates = [replace(one, backward=back, score=self.ranking.score(one.forward, back, one.tokens))
+                          for one, back in zip(candidates, recalled)]
+        return sorted(candidates, key=lambda one: -one.score)
+
+
+class Conversation:
+    """Turns by a person and a model, in turn."""
+
+    def __init__(self, talker: Talker):
+        self.talker = talker
+        self.turns: list[str] = []
+        self.answer: Answer | None = None        # the last one
+
+    def reply(self, said: str) -> Answer:
+        said = said.strip()
+        if not said:
+            raise Fault("an empty turn cannot be answered.")
+        turns = [*self.turns, said]
+        # another chance for every turn, so that the same question twice need not have the same answer
+        how = replace(self.talker.how, seed=number_of("turn", self.talker.how.seed, len(turns)) >> 1)
+        self.answer = replace(self.talker, how=how).answers([turns])[0]
+        self.turns = [*turns, *([self.answer.text] if self.answer.text else [])]
+        return self.answer
+
+    def reset(self) -> None:
+        self.turns, self.answer = [], None
+
+    def why(self) -> list[str]:
+        """What the last reply was chosen from, a line each."""
+        if self.answer is None:
+            return ["nothing has been said yet."]
+        found = self.answer.candidates
+        ranked = found[0].backward is not None
+        lines = [f"{len(found)} different repl{'ies' if len(found) > 1 else 'y'} of {self.talker.candidates} drawn, "
+                 f"{'ranked by ' + self._rule() if ranked else 'the first one given'}; "
+                 f"the model saw {self.answer.seen} turn{'s' if self.answer.seen > 1 else ''}"]
+        lines.append("    forward" + ("   backward      score" if ranked else "") + "   reply")
+        for place, one in enumerate(found):
+            back = f" {one.backward:10.2f} {one.score:10.2f}" if ranked else ""
+            notes = "  (the first sample)" if ranked and one is self.answer.first else ""
+            notes += f"  (x{one.times})" if one.times > 1 else ""
+            lines.append(f"{'>' if place == 0 else ' '} {one.forward:9.2f}{back}   {one.text}{notes}")
+        return lines
+
+    def _rule(self) -> str:
+        ranking = self.talker.ranking
+        rule = "how well what was said is recalled from it" if ranking.balance == 0 else (
+            f"{ranking.balance:g} forward + {1 - ranking.balance:g} backward")
+        return rule + (f" + {ranking.length_bonus:g} x length" if ranking.length_bonus else "")

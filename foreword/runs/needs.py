@@ -1,0 +1,138 @@
+"""What a recipe needs before anything is built: parameters, memory and work, for any size, without allocating it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from foreword.assembly.build import allotted, shape_of
+from foreword.assembly.recipe import Recipe
+from foreword.basics.messages import Fault
+from foreword.networks.base import Inputs, Model
+from foreword.parts.block import layers
+from foreword.tokens.tokenizer import Vocabulary
+from foreword.training.hardware import Hardware
+from foreword.training.room import ON_THE_WAY_BACK, SPARE
+
+LOGITS = 256        # guesses whose logits exist at one time, about (parts/cross_entropy.py)
+
+
+@dataclass(frozen=True)
+class Needs:
+    """Bytes, and floating-point operations. A row is what the network reads at once; a batch has many."""
+
+    parameters: int
+    positions: int               # in a row
+    weights: int
+    gradients: int
+    optimizer: int
+    row: int                     # kept of one row on the way forward, for the way back
+    row_recomputed: int          # the same, if blocks are computed again (training.recompute)
+    beside: int                  # held whatever the number of rows: the logits of a piece of the guesses
+    flops: float                 # for a token, forward and backward
+    flops_attention: float       # that part of it which is queries meeting keys and values
+    flops_recomputed: float      # all of it, if blocks are computed again
+
+    @property
+    def fixed(self) -> int:
+        return self.weights + self.gradients + self.optimizer + self.beside
+
+    def rows_that_fit(self, free: int, recompute: bool) -> int:
+        """As the learner will find (training/room.py), before the weights are there."""
+        left = SPARE * free - self.fixed
+        return max(0, int(left / (ON_THE_WAY_BACK * (self.row_recomputed if recompute else self.row))))
+
+    def peak(self, rows: int, recompute: bool) -> int:
+        """Bytes at the fullest moment of a step that takes so many rows at once, beside what the program itself takes."""
+        return self.fixed + int(ON_THE_WAY_BACK * rows * (self.row_recomputed if recompute else self.row))
+
+
+def needs(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware) -> Needs:
+    """Counted on tensors that have shapes and no numbers: 175 billion parameters take a second."""
+    if recipe.head is None:
+        raise Fault(f"{recipe.name} counts; it has nothing to plan.", "It reads the text once, and takes no longer than that.")
+    shape = shape_of(recipe, vocabulary)
+    with _shapes_only():
+        model = allotted(shape, hardware.device).train()
+        one, two = (_kept(model, recipe, rows, hardware) for rows in (1, 2))
+        count = model.parameter_count()
+        size = next(model.parameters()).element_size()
+        blocks, positions = layers(model), positions_in(recipe)
+        row = two - one
+        entering = positions * model.network.width * size
+        flops, attention = flops_of(recipe, model)
+        return Needs(
+            parameters=count, positions=positions, weights=count * size, gradients=count * size,
+            optimizer=recipe.training.optimizer.remembers(model) * size,              # type: ignore[attr-defined]
+            row=row, row_recomputed=len(blocks) * entering + row // max(len(blocks), 1) if blocks else row,
+            beside=LOGITS * vocabulary.size * size, flops=flops, flops_attention=attention,
+            flops_recomputed=flops + (attention + 6 * matrices(model.network)) / 3 if blocks else flops)
+
+
+def positions_in(recipe: Recipe) -> int:
+    """What the network reads of one row."""
+    return recipe.objective.positions(*recipe.batches.longest())
+
+
+def flops_of(recipe: Recipe, model: Model) -> tuple[float, float]:
+    """(all, attention's part) of what one token costs, forward and backward.
+
+    Six for every number of a matrix that meets a token: two forward, four back. The token head meets only what is guessed.
+    And 12 x width for each key that a query meets, seen or not: a mask hides scores that are computed all the same.
+    """
+    positions, spec = positions_in(recipe), recipe.network
+    table = sum(p.numel() for p in model.heads["tokens"].parameters() if p.dim() > 1)
+    attention = 0.0
+    if blocks := layers(model):
+        windows = getattr(model.network, "windows", [None] * len(blocks))
+        attention = 12 * spec.width * sum(scores(positions, window) for window in windows) / positions      # type: ignore[attr-defined]
+    return 6 * (matrices(model.network) + guessed(recipe) * table) + attention, attention
+
+
+def matrices(network: nn.Module) -> int:
+    """Numbers in all matrices that multiply; a table is looked up."""
+    tables = {id(part.weight) for part in network.modules() if isinstance(part, nn.Embedding)}
+    return sum(p.numel() for p in network.parameters() if p.dim() > 1 and id(p) not in tables)
+
+
+def scores(positions: int, window: int | None) -> int:
+    """Pairs of a query and a key whose score is computed in a row: all, or block by block in a band (parts/visible.py)."""
+    if window is None or window >= positions:
+        return positions**2
+    return window**2 + 2 * window**2 * -(-(positions - window) // window)
+
+
+def guessed(recipe: Recipe) -> float:
+    """The share of positions that are guessed."""
+    parts: list[Any] = getattr(recipe.objective, "parts", [recipe.objective])
+    return next((part.rate for part in parts if hasattr(part, "rate")), 1.0)
+
+
+@contextmanager
+def _shapes_only() -> Iterator[None]:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        yield
+
+
+def _kept(model: Model, recipe: Recipe, rows: int, hardware: Hardware) -> int:
+    """Bytes that a forward pass of the network keeps for the way back, beside the weights."""
+    weights = {p.untyped_storage()._cdata for p in model.parameters()}
+    seen: dict[int, Any] = {}
+
+    def note(tensor: Tensor) -> Tensor:
+        storage = tensor.untyped_storage()
+        if storage._cdata not in weights:
+            seen[storage._cdata] = storage        # held, so that no other takes its number
+        return tensor
+
+    ids = torch.zeros(rows, positions_in(recipe), dtype=torch.long, device=hardware.device)
+    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor), hardware.autocast():
+        last = model.network(Inputs(ids)).last
+    # the head reads the last vectors, and makes their slopes on the way
+    return sum(storage.nbytes() for storage in seen.values()) + 2 * last.untyped_storage().nbytes()

@@ -1,0 +1,137 @@
+"""A plan: what a training will need and how long it will take here, said before anything starts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from foreword.assembly.recipe import Recipe
+from foreword.basics.budget import Budget
+from foreword.basics.messages import duration, thousands
+from foreword.runs.needs import Needs, needs
+from foreword.runs.probe import pace
+from foreword.tokens.tokenizer import Vocabulary
+from foreword.training.hardware import Hardware, free_memory
+
+DAY = 86400.0
+
+
+def plan(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware, sources: Mapping[str, tuple[int, float]] | None = None,
+         timed: bool = True) -> dict[str, Any]:
+    """Everything as plain numbers. `sources`: what is trained on, (tokens of an epoch, share of what is read) by name."""
+    found, spec = needs(recipe, vocabulary, hardware), recipe.training
+    recompute = bool(getattr(spec, "recompute", False))
+    free = free_memory(hardware.device)
+    rows = {"as_it_is": found.rows_that_fit(free, recompute), "recomputed": found.rows_that_fit(free, True)}
+    at_once = max(1, min(getattr(spec, "micro_batch", None) or spec.batch_size, spec.batch_size, rows["as_it_is"]))
+    speed = pace(recipe, vocabulary, found, hardware) if timed else None
+    epoch = sum(tokens for tokens, _ in (sources or {}).values())
+    return {
+        "recipe": recipe.name, "size": recipe.size, "device": str(hardware), "vocabulary": vocabulary.size,
+        "parameters": found.parameters, "memory": _memory(found, at_once, recompute, free, rows),
+        "flops_per_token": {"all": found.flops, "attention": found.flops_attention, "recomputed": found.flops_recomputed},
+        "batch": {"rows": spec.batch_size, "positions": found.positions, "tokens": spec.batch_size * found.positions,
+                  "rows_at_once": at_once, "parts": math.ceil(spec.batch_size / at_once)},
+        "pace": None if speed is None else {"tokens_per_second": speed.tokens_a_second, "timed": speed.how,
+                                            "gflops": speed.products / 1e9},
+        "budget": _budget(recipe, found, epoch, speed.tokens_a_second if speed else None, sources or {}),
+        "recompute": recompute,
+    }
+
+
+def _memory(found: Needs, at_once: int, recompute: bool, free: int, rows: dict[str, int]) -> dict[str, Any]:
+    return {"weights": found.weights, "gradients": found.gradients, "optimizer": found.optimizer, "logits": found.beside,
+            "row": found.row, "row_recomputed": found.row_recomputed, "peak": found.peak(at_once, recompute), "free": free,
+            "rows_that_fit": rows["as_it_is"], "rows_that_fit_recomputed": rows["recomputed"]}
+
+
+def _budget(recipe: Recipe, found: Needs, epoch: int, speed: float | None,
+            sources: Mapping[str, tuple[int, float]]) -> dict[str, Any]:
+    """The recipe's budget in every unit that can be known."""
+    budget, step = Budget.parse(recipe.training.budget), recipe.training.batch_size * found.positions
+    tokens = {"tokens": budget.amount, "steps": budget.amount * step,
+              "epochs": budget.amount * epoch if epoch else None,
+              "seconds": budget.amount * speed if speed else None}[budget.unit]
+    seconds = budget.amount if budget.unit == "seconds" else tokens / speed if tokens and speed else None
+    return {"written": budget.written, "tokens": tokens, "steps": tokens / step if tokens else None, "seconds": seconds,
+            "flops": tokens * found.flops if tokens else None, "tokens_per_epoch": epoch or None,
+            "sources": {name: {"tokens": size, "epochs": share * tokens / size if tokens else None}
+                        for name, (size, share) in sources.items()}}
+
+
+def lines(found: dict[str, Any]) -> Iterator[str]:
+    """A plan as a person reads it."""
+    memory, batch, work = found["memory"], found["batch"], found["flops_per_token"]
+    name = f"{found['recipe']} {found['size']}".strip()
+    yield f"{name}: {found['parameters']:,} parameters, vocabulary {found['vocabulary']:,}, on {found['device']}"
+    yield (f"memory   weights {_bytes(memory['weights'])}, gradients {_bytes(memory['gradients'])}, optimizer "
+           f"{_bytes(memory['optimizer'])}, logits {_bytes(memory['logits'])}")
+    again = memory["row_recomputed"] < memory["row"]
+    yield (f"         a row of {batch['positions']:,} tokens {_bytes(memory['row'])}"
+           + f", or {_bytes(memory['row_recomputed'])} with training.recompute=true" * again)
+    yield f"fits     {_fits(found)}"
+    yield (f"work     {_flops(work['all'])} a token, forward and backward, {work['attention'] / work['all']:.0%} of it "
+           "attention" + f"; {_flops(work['recomputed'])} with training.recompute=true" * again)
+    yield from _times(found)
+
+
+def _fits(found: dict[str, Any]) -> str:
+    memory, batch = found["memory"], found["batch"]
+    fit, again = memory["rows_that_fit"], memory["rows_that_fit_recomputed"]
+    free = f"{_bytes(memory['free'])} are free"
+    if fit >= batch["rows"]:
+        return f"a batch of {batch['rows']:,} rows takes {_bytes(memory['peak'])}; {free}, room for {fit:,} rows"
+    if fit:
+        more = f" ({again:,} with training.recompute=true)" if again > fit else ""
+        return (f"{fit:,} rows at once{more}: {free}. --auto-batch takes a batch of {batch['rows']:,} in "
+                f"{batch['parts']:,} parts, {_bytes(memory['peak'])} each")
+    least = memory["weights"] + memory["gradients"] + memory["optimizer"] + memory["logits"]
+    if again:
+        return f"not one row: {free}. With training.recompute=true {again:,} rows do"
+    return f"not one row, even with training.recompute=true: {_bytes(least + memory['row_recomputed'])} are needed, {free}"
+
+
+def _times(found: dict[str, Any]) -> Iterator[str]:
+    budget, speed = found["budget"], found["pace"]
+    if speed:
+        yield (f"pace     {_pace(speed['tokens_per_second'])} tokens/s, from {speed['timed']}; matrix product "
+               f"{speed['gflops']:.0f} GFLOPS")
+    for name, source in budget["sources"].items():
+        epochs = f"; the budget reads it {source['epochs']:.3g} times" if source["epochs"] else ""
+        yield f"data     {name}: {thousands(source['tokens'])} tokens{epochs}"
+    if budget["tokens"] is None:
+        yield f"budget   {budget['written']}: --data says how many tokens that is"
+        return
+    clock = Budget.parse(budget["written"]).unit == "seconds"
+    steps = f"{thousands(budget['steps'])} steps of {thousands(found['batch']['tokens'])}"
+    yield (f"budget   {budget['written']}: {'about ' * clock}{thousands(budget['tokens'])} tokens, {steps}, "
+           f"{_flops(budget['flops'])}")
+    if budget["seconds"] is not None and not clock:
+        fits = found["memory"]["rows_that_fit"] or found["memory"]["rows_that_fit_recomputed"]
+        yield f"time     about {_long(budget['seconds'])}{'' if fits else ', on a machine of this pace with the memory for it'}"
+
+
+def _bytes(number: float) -> str:
+    for size, letters in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB")):
+        if number >= size:
+            return f"{number / size:.1f} {letters}"
+    return f"{number / 1e3:.0f} kB"
+
+
+def _flops(number: float) -> str:
+    for size, letters in ((1e21, "ZFLOP"), (1e18, "EFLOP"), (1e15, "PFLOP"), (1e12, "TFLOP"), (1e9, "GFLOP")):
+        if number >= size:
+            return f"{number / size:,.1f} {letters}"
+    return f"{number / 1e6:.1f} MFLOP"
+
+
+def _pace(number: float) -> str:
+    return f"{number:,.0f}" if number >= 10 else f"{number:.2g}"
+
+
+def _long(seconds: float) -> str:
+    """Hours and minutes; days from two on, years from two on."""
+    if seconds >= 2 * 365.25 * DAY:
+        return f"{seconds / (365.25 * DAY):,.0f} years"
+    return f"{seconds / DAY:.0f} days" if seconds >= 2 * DAY else duration(seconds)

@@ -1,0 +1,228 @@
+"""A task: one short TOML file that says where examples are and how they are asked. Built in or a user's own, the same form."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import ClassVar
+
+from foreword.basics import toml
+from foreword.basics.messages import Fault, Faults, did_you_mean
+from foreword.basics.registry import Table
+from foreword.basics.sections import Written, construct
+from foreword.basics.seeds import chance, number_of
+from foreword.basics.spec import Spec
+from foreword.tasks import KINDS, SOURCES
+from foreword.tasks.requests import Kind, Row, Unusable
+from foreword.tasks.sources import SPLITS, Shelf, Source
+from foreword.tasks.template import NoField, value
+
+KNOWN = Path(__file__).parent / "known"
+
+
+class TaskSpec(Spec):
+    """What a task file says."""
+
+    chosen: ClassVar[Mapping[str, Table]] = {"source": SOURCES, "request": KINDS}
+
+    name: str
+    about: str = ""
+    paper: str = ""
+    source: Source
+    request: Kind
+    split: str = "test"              # what is asked
+    shots: int = 0                   # solved examples before each question, unless --shots says another number
+    shots_from: str = "train"        # where they are drawn
+    description: str = ""            # stands before everything, with or without shots
+    separator: str = "\n\n"          # between description, shots and question
+
+    def faults(self) -> list[tuple[str, str]]:
+        there = self.source.splits()
+        found = [] if self.shots >= 0 else [("shots", f"a number of examples is at least 0 (it says {self.shots}).")]
+        for setting in ("split", "shots_from"):
+            if (said := getattr(self, setting)) not in there and (setting == "split" or self.shots or said not in SPLITS):
+                found.append((setting, f"the source has no split {said!r}. It has: {', '.join(there)}."))
+        return found
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """What stands before a question."""
+
+    description: str = ""
+    shots: tuple[str, ...] = ()
+    separator: str = "\n\n"
+
+    def before(self, keep: int | None = None) -> str:
+        """Description and the last `keep` shots, each with its separator behind it."""
+        shots = self.shots if keep is None else self.shots[len(self.shots) - keep:]
+        return "".join(part + self.separator for part in (self.description, *shots) if part)
+
+
+@dataclass(frozen=True)
+class Example:
+    number: int                       # its place in the split, from 0
+    row: Row
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task with its data at hand."""
+
+    name: str                         # with the variant: arithmetic/two_digit_addition
+    spec: TaskSpec
+    shelf: Shelf
+    place: Callable[[str], str] = field(repr=False)       # file and line of a setting
+
+    @property
+    def kind(self) -> Kind:
+        return self.spec.request
+
+    def examples(self, limit: int | None = None) -> tuple[list[Example], list[str]]:
+        """(the examples to ask, the first `limit` of them; why others were left out)."""
+        found: list[Example] = []
+        reasons = []
+        for number, row in enumerate(self._asked):
+            if limit is not None and len(found) == limit:
+                break
+            try:
+                self.kind.requests(row)
+                found.append(Example(number, row))
+            except Unusable as reason:
+                reasons.append(f"example {number + 1} was left out: {reason}")
+        if not found:
+            raise Fault(f"{self.name} has no example that can be asked.", "; ".join(reasons[:3]))
+        return found, reasons
+
+    def prompt(self, example: Example, shots: int, seed: int = 0) -> Prompt:
+        """Description and `shots` solved examples drawn for this one, never the question itself."""
+        if not shots:
+            return Prompt(self.spec.description, (), self.spec.separator)
+        query = self.kind.requests(example.row)[0].query
+        chosen: list[str] = []
+        for place in chance(seed, number_of(self.name), example.number).permutation(len(self._pool)):
+            row = self._pool[place]
+            if self._same_split and place == example.number:
+                continue
+            try:
+                if self.kind.requests(row)[0].query != query:
+                    chosen.append(self.kind.solved(row))
+            except Unusable:
+                continue
+            if len(chosen) == shots:
+                return Prompt(self.spec.description, tuple(chosen), self.spec.separator)
+        raise Fault(f"{self.name} has only {len(chosen):,} other examples in {self.pool!r}; "
+                    f"{shots:,} shots cannot be drawn.", f"Give at most --shots {len(chosen)}.")
+
+    @property
+    def _same_split(self) -> bool:
+        return self.pool == self.spec.split
+
+    @property
+    def pool(self) -> str:
+        """The split that shots are drawn from: the one asked about, if there is no other."""
+        there = self.spec.source.splits()
+        return self.spec.shots_from if self.spec.shots_from in there else self.spec.split
+
+    @cached_property
+    def _asked(self) -> Sequence[Row]:
+        return self._rows(self.spec.split)
+
+    @cached_property
+    def _pool(self) -> Sequence[Row]:
+        return self._asked if self._same_split else self._rows(self.pool)
+
+    def _rows(self, split: str) -> Sequence[Row]:
+        try:
+            rows = self.spec.source.rows(split, self.shelf)
+        except Fault as fault:
+            raise Fault(fault.what, fault.do, where=fault.where or self.place(f"source.{split}")) from fault
+        self._check(rows[0])
+        return rows
+
+    def _check(self, row: Row) -> None:
+        """Every field that a template speaks of is there."""
+        faults = []
+        for setting, name in self.kind.fields():
+            try:
+                value(name, row)
+            except NoField:
+                faults.append(Fault(f"the examples have no field {name!r}.{did_you_mean(name, row)} "
+                                    f"Fields: {', '.join(row)}.", where=self.place(f"request.{setting}")))
+        if faults:
+            raise Faults(faults)
+        try:
+            self.kind.requests(row)
+        except TypeError as error:
+            raise Fault(f"{error}.", where=self.place("request.choices")) from error
+        except Unusable:
+            pass                      # other rows may be fine
+
+
+def known() -> dict[str, Path]:
+    """Name -> file of the tasks that come with Foreword."""
+    return {path.stem: path for path in sorted(KNOWN.glob("*.toml"))}
+
+
+def entries() -> list[tuple[str, str, list[str]]]:
+    """(name, what it asks, variants) of every task there is, without reading any data."""
+    found = []
+    for name, path in known().items():
+        values, _ = toml.read(path)
+        found.append((name, values.get("about", ""), list(values.get("variants", {}))))
+    return found
+
+
+def is_task(word: str) -> bool:
+    """Whether a word on the command line names a task: one that is known, or a task file."""
+    return word.partition("/")[0] in known() or word.endswith(".toml") or ".toml:" in word
+
+
+def load(word: str, data: Path | None = None) -> list[Task]:
+    """The task of a name or file, or all its variants; `name/variant` is one of them. All faults at once."""
+    path, variant = _find(word)
+    values, lines = toml.read(path)
+    variants = values.pop("variants", {})
+    if variant and variant not in variants:
+        raise Fault(f"{path.stem} has no variant {variant!r}.{did_you_mean(variant, variants)}",
+                    f"It has: {', '.join(variants) or 'none'}.")
+    found = []
+    faults: list[Fault] = []
+    for name in [variant] if variant else variants or [""]:
+        merged = Written()
+        merged.lay_over(values, {key: f"{_shown(path)}:{line}" for key, line in lines.items()})
+        if name:
+            places = {key[2:]: f"{_shown(path)}:{line}" for key, line in lines.items() if key[:2] == ("variants", name)}
+            merged.lay_over(variants[name], places)
+        wrong: list[Fault] = []
+        spec = construct(TaskSpec, merged.values, merged, (), wrong)
+        faults += [fault for fault in wrong if str(fault) not in map(str, faults)]
+        if spec is not None:
+            found.append(Task(f"{spec.name}/{name}" if name else spec.name, spec, Shelf(path.parent, data), _placed(merged)))
+    if faults:
+        raise Faults(faults)
+    return found
+
+
+def _placed(merged: Written) -> Callable[[str], str]:
+    return lambda setting: f"{merged.where(tuple(setting.split('.')))}  {setting}"
+
+
+def _shown(path: Path) -> str:
+    return path.name if path.parent == KNOWN else str(path)
+
+
+def _find(word: str) -> tuple[Path, str]:
+    """(file, variant or nothing). A file's variant is written after a colon: mine.toml:hard"""
+    if ".toml" in word:
+        file, _, variant = word.partition(".toml:")
+        path = Path(file if file.endswith(".toml") else f"{file}.toml")
+        if not path.is_file():
+            raise Fault(f"{path} is not there.")
+        return path, variant
+    name, _, variant = word.partition("/")
+    if name not in known():
+        raise Fault(f"no task is called {name!r}.{did_you_mean(name, known())} `foreword list tasks` shows all.")
+    return known()[name], variant

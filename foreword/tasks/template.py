@@ -1,0 +1,60 @@
+"""Templates: text with {fields} of an example in it, and nothing else. {question.stem} looks inside, {{ is a brace."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+_PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
+
+
+class NoField(KeyError):
+    """A template names a field that an example does not have."""
+
+    def __init__(self, name: str):
+        super().__init__(name)
+        self.name = name
+
+
+def names(template: str) -> list[str]:
+    """The fields a template speaks of."""
+    return [part.group(1) for part in _PART.finditer(template) if part.group(1) is not None]
+
+
+def wrong(template: str) -> str:
+    """What is wrong with how a template is written, or nothing."""
+    for part in _PART.finditer(template):
+        if part.group(0) in "{}":
+            return f"a lone {part.group(0)} in {template!r}; a brace that is text is written twice: {part.group(0) * 2}"
+        if part.group(1) is not None and not part.group(1).strip():
+            return f"an empty field {{}} in {template!r}; name the field of the example that belongs there"
+    return ""
+
+
+def value(name: str, row: Mapping[str, Any]) -> Any:
+    """One field: `question`, `question.stem`, `choices.0`."""
+    found: Any = row
+    for part in name.split("."):
+        if isinstance(found, Mapping) and part in found:
+            found = found[part]
+        elif isinstance(found, (list, tuple)) and part.isdigit() and int(part) < len(found):
+            found = found[int(part)]
+        else:
+            raise NoField(name)
+    return found
+
+
+def render(template: str, row: Mapping[str, Any]) -> str:
+    """The template with an example's fields in their places."""
+    def put(part: re.Match[str]) -> str:
+        return part.group(0)[0] if part.group(1) is None else str(value(part.group(1), row))
+    return _PART.sub(put, template)
+
+
+def items(template: str, row: Mapping[str, Any]) -> list[str]:
+    """The list that a single field holds."""
+    found = value(named[0], row) if len(named := names(template)) == 1 and template == f"{{{named[0]}}}" else None
+    if not isinstance(found, (list, tuple)):
+        raise TypeError(f"{template!r} must be one field that holds a list")
+    return [str(item) for item in found]

@@ -1,0 +1,111 @@
+"""Many texts as one page of UTF-8, and the compiled functions that read it (page.c).
+
+Where there is no compiler, the libraries and Python give the same ids and marks, several times slower.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foreword.basics import kernels
+from foreword.basics.messages import Fault
+
+GAP = b"\n\n"            # stands between texts: no word or sentence goes across
+PADDING = bytes(32)      # page.c compares words in steps of so many bytes
+LONGEST = 2**31 - 64     # bytes of a page: page.c counts in 31 bits
+BLOCK = 256
+UNSEEN = 255
+
+
+@dataclass(frozen=True)
+class Page:
+    """Texts behind one another, with a gap after each."""
+
+    texts: list[str]
+    content: bytes          # UTF-8
+    spans: np.ndarray       # [texts, 2]: the first byte of each and one past its last
+
+    @staticmethod
+    def of(texts: list[str]) -> Page:
+        parts = [utf8(text) for text in texts]
+        sizes = np.fromiter(map(len, parts), np.int64, len(parts))
+        ends = np.cumsum(sizes + len(GAP)) - len(GAP)
+        return Page(texts, GAP.join([*parts, PADDING]), np.stack([ends - sizes, ends], 1))
+
+    @property
+    def size(self) -> int:
+        """Bytes without the padding."""
+        return len(self.content) - len(PADDING)
+
+    @cached_property
+    def sizes(self) -> np.ndarray:
+        return self.spans[:, 1] - self.spans[:, 0]
+
+    def letters(self) -> np.ndarray:
+        """The bytes of all texts behind one another, without the gaps."""
+        every = np.frombuffer(self.content, np.uint8, self.size)
+        return np.delete(every, (self.spans[:, 1, None] + np.arange(len(GAP))).ravel())
+
+    @cached_property
+    def plain(self) -> bool:
+        return self.content.isascii()
+
+
+class Table:
+    """A byte for every character there is, filled in by blocks as characters are met."""
+
+    def __init__(self, describe: Callable[[str], Sequence[int]]):
+        self.describe = describe
+        self.content = np.full(0x110000, UNSEEN, np.uint8)
+        self._fill(0)
+
+    def covering(self, page: Page) -> np.ndarray:
+        """The table, which now knows every character of the page."""
+        at = -1 if page.plain else 0
+        while at >= 0 and (at := compiled().unseen(page.content, at, page.size, place(self.content))) >= 0:
+            self._fill(ord(page.content[at: at + 4].decode("utf-8", "ignore")[0]) // BLOCK)
+        return self.content
+
+    def _fill(self, block: int) -> None:
+        first = block * BLOCK
+        if not 0xD800 <= first < 0xE000:        # halves of pairs are no characters
+            self.content[first: first + BLOCK] = self.describe("".join(map(chr, range(first, first + BLOCK))))
+
+
+def utf8(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        code = f"U+{ord(text[error.start]):04X}"
+        raise Fault(f"character {error.start} of the text ({code}) is half of a surrogate pair, "
+                    "which is not valid Unicode.", "Remove it, or repair the file it comes from.") from error
+
+
+def place(array: np.ndarray) -> int:
+    assert array.flags.c_contiguous
+    return array.ctypes.data
+
+
+@cache
+def compiled() -> Any:
+    """The functions of page.c, or None where they cannot be made: said once."""
+    library = kernels.compiled(Path(__file__).with_name("page.c"), "text is encoded by the libraries alone, several times slower",
+                               speed=kernels.ONE_THREAD)
+    if library is None:
+        return None
+    at, number = ctypes.c_void_p, ctypes.c_long
+    for name, result, arguments in (
+            ("unseen", number, [at, number, number, at]), ("learn", at, [at, at, at, number]), ("forget", None, [at]),
+            ("encode", number, [at, at, at, number, at, at]), ("count_words", None, [at, at, number, at, at]),
+            ("find_marks", None, [at, number, at, ctypes.c_int, ctypes.c_int, at]),
+            ("carry_marks", None, [at, at, number, at, at, at, at])):
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
+    return library

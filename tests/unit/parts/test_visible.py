@@ -1,0 +1,202 @@
+"""Patterns against their definition, and leaks in both directions: i changes with j if and only if i may see j."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor
+
+from foreword.parts.attention import Attention
+from foreword.parts.block import Block, FeedForward, NormBefore
+from foreword.parts.visible import Alternating, Banded, Causal, Dense, Packed, Reached
+from foreword.training.compiling import able
+
+HEADS, SIZE = 2, 4
+PADDINGS = ("none", "left", "right", "both")
+
+
+def by_definition(q: Tensor, k: Tensor, v: Tensor, visible: Tensor) -> Tensor:
+    """softmax(q k / sqrt(size)) v over what is visible [batch, queries, keys]; nothing where that is nothing."""
+    scores = (q @ k.mT / math.sqrt(q.size(-1))).masked_fill(~visible[:, None], -math.inf)
+    return scores.softmax(-1).nan_to_num(0.0) @ v
+
+
+def drawn(batch: int, queries: int, keys: int, seed: int = 0) -> list[Tensor]:
+    """Queries, keys and values as Attention makes them: the heads of a position lie side by side."""
+    chance = torch.Generator().manual_seed(seed)
+    return [torch.randn(batch, length, HEADS, SIZE, dtype=torch.float64, generator=chance).transpose(1, 2).requires_grad_()
+            for length in (queries, keys, keys)]
+
+
+def real_of(padding: str, batch: int, keys: int) -> Tensor | None:
+    """Rows with ever more padding; the first has none."""
+    if padding == "none":
+        return None
+    real = torch.ones(batch, keys, dtype=torch.bool)
+    for row in range(1, batch):
+        short = min(3 * row, keys - 1)
+        if padding in ("left", "both"):
+            real[row, :short] = False
+        if padding in ("right", "both"):
+            real[row, keys - min(short, keys - int(padding == "both") * short - 1):] = False
+    return real
+
+
+def written_out(queries: int, keys: int, window: int) -> list[list[bool]]:
+    """0 <= i - j < window, where the last query stands at the last key."""
+    return [[0 <= keys - queries + i - j < window for j in range(keys)] for i in range(queries)]
+
+
+@pytest.mark.parametrize(("queries", "keys", "window"), [(5, 5, 3), (2, 7, 3), (7, 7, 1), (4, 4, 9), (1, 6, 2)])
+def test_a_band_is_what_it_says(queries, keys, window):
+    assert Banded(window).mask(queries, keys).tolist() == written_out(queries, keys, window)
+
+
+# shorter than a block, whole blocks, a last block that is short, a band of one, a band wider than the text
+@pytest.mark.parametrize(("length", "window"), [(3, 4), (4, 4), (5, 4), (8, 4), (11, 4), (16, 4), (17, 5), (7, 1), (9, 2), (6, 50)])
+@pytest.mark.parametrize("before", [0, 1, 3, 4, 9])
+@pytest.mark.parametrize("padding", PADDINGS)
+def test_blocks_give_the_values_and_gradients_of_the_definition(length, window, before, padding):
+    """With and without remembered keys before the queries; a query that is padding counts for nothing."""
+    q, k, v = drawn(3, length, before + length)
+    real = real_of(padding, 3, before + length)
+    visible = torch.tensor(written_out(length, before + length, window)).expand(3, -1, -1)
+    counts = torch.ones(3, length, dtype=torch.bool)
+    if real is not None:
+        visible, counts = visible & real[:, None], real[:, before:]
+    found = Banded(window).attend(q, k, v, real)
+    assert torch.isfinite(found).all()
+    slope = torch.randn(found.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * counts[:, None, :, None]
+    wanted = by_definition(q, k, v, visible)
+    where = counts[:, None, :, None].expand_as(found)
+    assert (found - wanted)[where].abs().max() < 1e-10
+    for mine, other in zip(torch.autograd.grad(found, (q, k, v), slope), torch.autograd.grad(wanted, (q, k, v), slope)):
+        assert (mine - other).abs().max() < 1e-10
+
+
+def test_dropout_falls_on_what_is_visible_and_keeps_the_mean():
+    q, k, v = (x.detach() for x in drawn(2, 11, 11))
+    torch.manual_seed(0)
+    tries = torch.stack([Banded(4).attend(q, k, v, None, 0.3) for _ in range(4000)])
+    assert tries.std(0).min() > 0.01
+    assert (tries.mean(0) - Banded(4).attend(q, k, v, None)).abs().max() < 6 * tries.std(0).max() / math.sqrt(4000)
+
+
+@pytest.mark.parametrize("window", [None, 1, 3, 50])
+def test_packed_texts_and_reached_tokens_keep_to_the_band(window):
+    lengths = (2, 5, 5, 9)
+    q, k, v = drawn(1, sum(lengths), sum(lengths))
+    packed = Packed(lengths).within(window)
+    visible = torch.zeros(1, sum(lengths), sum(lengths), dtype=torch.bool)
+    at = 0
+    for length in lengths:
+        visible[0, at: at + length, at: at + length] = torch.tensor(written_out(length, length, window or length))
+        at += length
+    assert torch.equal(packed.mask(at, at), visible[0])
+    assert (packed.attend(q, k, v) - by_definition(q, k, v, visible)).abs().max() < 1e-10
+    reached = Reached(torch.tensor([1, 4, 9])).within(window)
+    seen = torch.stack([torch.tensor(written_out(1, n, window or n)[0] + [False] * (12 - n)) for n in (1, 4, 9)])
+    assert torch.equal(reached.mask(1, 12), seen[:, None])
+    for dtype, near in ((torch.float64, 1e-10), (torch.float32, 1e-5)):        # torch's way, and the compiled one if there is one
+        q, k, v = (x.detach().to(dtype).contiguous() for x in drawn(3, 1, 12))
+        assert (reached.attend(q, k, v) - by_definition(q, k, v, seen[:, None])).abs().max() < near
+
+
+def test_layers_alternate_from_the_first():
+    assert Dense().windows(3) == [None, None, None]
+    assert Alternating(window=7).windows(5) == [None, 7, None, 7, None]
+    assert Alternating(window=7, order=("banded", "dense", "banded")).windows(4) == [7, None, 7, 7]
+
+
+# --- leaks -----------------------------------------------------------------------------------------------------------
+
+LENGTH = 11
+
+
+def stack_of(patterns: list, seed: int = 0) -> list[Block]:
+    torch.manual_seed(seed)
+    width = HEADS * SIZE
+    blocks = [Block(Attention(width, HEADS), FeedForward(width, 16, "gelu_tanh"),
+                    (NormBefore(torch.nn.LayerNorm(width), 0.0), NormBefore(torch.nn.LayerNorm(width), 0.0))).double()
+              for _ in patterns]
+    with torch.no_grad():
+        for parameter in (p for block in blocks for p in block.parameters() if p.dim() > 1):
+            parameter.normal_(0, 0.4)
+    return blocks
+
+
+def influence(blocks: list[Block], patterns: list, x: Tensor, real: Tensor | None = None) -> Tensor:
+    """[positions, positions]: whether the output at i moves when the input at j does, by the slope of each number."""
+    def through(x: Tensor) -> Tensor:
+        for block, pattern in zip(blocks, patterns):
+            x, _ = block(x, pattern, None, real)
+        return x[0]
+
+    slopes = torch.autograd.functional.jacobian(through, x)[:, :, 0]        # [i, width, j, width]
+    return slopes.abs().amax((1, 3)) > 0
+
+
+def reachable(masks: list[Tensor]) -> Tensor:
+    """What can come from j to i through the layers, one after the other."""
+    found = torch.eye(LENGTH, dtype=torch.bool)
+    for mask in masks:
+        one = (mask | torch.eye(LENGTH, dtype=torch.bool)).long()        # the stream carries every position on
+        found = (one @ found.long()) > 0
+    return found
+
+
+LAYERS = {"causal": [Causal()], "banded": [Banded(3)], "a band of one": [Banded(1)], "two bands": [Banded(3), Banded(4)],
+          "alternating": [Causal(), Banded(3)], "banded first": [Banded(2), Causal()], "packed": [Packed((4, 2, 5))],
+          "packed and banded": [Packed((4, 2, 5), 2), Packed((4, 2, 5), 3)]}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_position_moves_with_those_it_may_see_and_with_no_others(name):
+    patterns = LAYERS[name]
+    x = torch.randn(1, LENGTH, HEADS * SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    wanted = reachable([pattern.mask(LENGTH, LENGTH) for pattern in patterns])
+    assert torch.equal(influence(stack_of(patterns), patterns, x), wanted)
+
+
+@pytest.mark.parametrize("name", [name for name in LAYERS if not name.startswith("packed")])
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_the_same_holds_beside_padding_which_nobody_sees(name, side):
+    patterns = LAYERS[name]
+    real = torch.arange(LENGTH)[None] >= 3 if side == "left" else torch.arange(LENGTH)[None] < LENGTH - 3
+    x = torch.randn(1, LENGTH, HEADS * SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    wanted = reachable([pattern.mask(LENGTH, LENGTH) & real for pattern in patterns])
+    found = influence(stack_of(patterns), patterns, x, real)
+    tokens = real[0].nonzero()[:, 0]
+    assert torch.equal(found[tokens], wanted[tokens])
+    assert not found[tokens][:, ~real[0]].any()
+
+
+def test_an_edit_at_4_with_a_window_of_3_reaches_6():
+    block = stack_of([Banded(3)])
+    x = torch.randn(1, LENGTH, HEADS * SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    other = x.clone()
+    other[0, 4] = torch.randn(HEADS * SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
+    with torch.no_grad():
+        changed = (block[0](x, Banded(3))[0] != block[0](other, Banded(3))[0]).any(-1)[0]
+    assert changed.nonzero()[:, 0].tolist() == [4, 5, 6]
+
+
+def test_compiled_blocks_that_see_differently_give_the_same():
+    if not able(torch.device("cpu"), "auto"):
+        pytest.skip("no C++ compiler")
+    patterns = [Causal(), Banded(3)]
+    x = torch.randn(2, LENGTH, HEADS * SIZE, dtype=torch.float64)
+    plain, compiled = stack_of(patterns), stack_of(patterns)
+    for block in compiled:
+        block.compile(backend="aot_eager")
+    found = []
+    for blocks in (plain, compiled):
+        y = x
+        for block, pattern in zip(blocks, patterns):
+            y, _ = block(y, pattern)
+        y.square().sum().backward()
+        found.append((y, [p.grad for block in blocks for p in block.parameters()]))
+    assert torch.allclose(found[0][0], found[1][0], atol=1e-10)
+    assert all(torch.allclose(a, b, atol=1e-8) for a, b in zip(found[0][1], found[1][1]))
