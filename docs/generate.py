@@ -37,6 +37,7 @@ WIDTH = 100        # columns of the help texts, whatever terminal this runs in
 # heading, section of a recipe, the tables that answer its `kind`
 TABLES = (
     ("Networks", "network", networks.KINDS), ("Count models", "network", counts.KINDS),
+    ("What the layers of a causal network see", "network.visible", parts.VISIBLE),
     ("Cells of the recurrent network", "network.cell", parts.CELLS), ("Heads", "head", parts.HEADS),
     ("Objectives", "objective", objectives.KINDS), ("Cuts", "batches", batches.CUTS),
     ("Tokenizers", "tokenizer", tokens.KINDS), ("Training", "training", training.KINDS),
@@ -193,9 +194,11 @@ def commands() -> str:
     runner = CliRunner()
     lines = ["# Commands", "", "What `foreword VERB --help` says, in the order data flows. "
              "Written by `python docs/generate.py`.", ""]
-    for verb in ("", *(command.name for command in app.registered_commands)):
-        asked = [verb, "--help"] if verb else ["--help"]
-        said = runner.invoke(app, asked, prog_name="foreword", terminal_width=WIDTH, env={"COLUMNS": str(WIDTH)})
+    groups = [f"{group.name} {command.name}" for group in app.registered_groups if group.typer_instance
+              for command in group.typer_instance.registered_commands]
+    for verb in ("", *(command.name for command in app.registered_commands), *groups):
+        said = runner.invoke(app, [*str(verb).split(), "--help"], prog_name="foreword", terminal_width=WIDTH,
+                             env={"COLUMNS": str(WIDTH)})
         text = "\n".join(line.rstrip() for line in said.output.strip().split("\n"))
         lines += [f"## foreword {verb}".rstrip(), "", "```text", text, "```", ""]
     return "\n".join(lines).rstrip() + "\n"

@@ -58,7 +58,7 @@ def converse(conversation: Conversation, person: bool) -> None:
         say("Say something. /help lists what else there is; Ctrl-D leaves.")
     commands: dict[str, Callable[[str], object]] = {
         "/why": lambda rest: print("\n".join(conversation.why()), flush=True),
-        "/reset": lambda rest: (conversation.reset(), say("forgotten.")),
+        "/reset": lambda rest: _reset(conversation),
         "/save": lambda rest: _save(conversation, rest),
         "/help": lambda rest: print(HELP, flush=True),
     }
@@ -88,6 +88,13 @@ def _line(prompt: str) -> str | None:
         return input(prompt).strip()
     except (EOFError, KeyboardInterrupt):
         return None
+
+
+def _reset(conversation: Conversation) -> None:
+    from foreword.basics.progress import say
+
+    conversation.reset()
+    say("forgotten.")
 
 
 def _save(conversation: Conversation, name: str) -> None:

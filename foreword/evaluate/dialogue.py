@@ -20,6 +20,7 @@ from foreword.text import reading
 from foreword.tokens.store import TokenStore
 from foreword.tokens.turns import SKIPPED, parted
 
+LEVEL = "distinct-{} at equal length"
 AT_ONCE = 8            # prompts answered together
 FEWEST = 20            # prompts below which nothing is said about a difference
 
@@ -109,7 +110,7 @@ class DialogueReport:
         if len(self.asked) < FEWEST:
             return f"{len(self.asked)} prompts are too few to say whether MMI helps; give at least {FEWEST}."
         by_name = {one.metric.name: one for one in self.differences}
-        telling = [by_name[name] for name in ("dull replies", "distinct-1", "distinct-2")]
+        telling = [by_name[name] for name in ("dull replies", LEVEL.format(1), LEVEL.format(2))]
         signs = [one.sign for one in telling]
         found = {(False, True): "helps", (True, False): "hurts", (True, True): "helps in part and hurts in part",
                  (False, False): "makes no difference that could be measured"}[min(signs) < 0, max(signs) > 0]
@@ -155,6 +156,8 @@ def judged(model: str, data: Path, talker: Talker, asked: list[Prompt], answers:
     differences, control = [], []
     if talker.backward is not None:
         differences = [replies.compared(metric, said["first sample"], said["MMI"], references, seed) for metric in metrics]
+        cut = replies.level(said["first sample"], said["MMI"])
+        differences += [replies.compared(replace(replies.distinct(n), name=LEVEL.format(n)), *cut, references, seed) for n in (1, 2)]
         control = [replies.compared(metric, said["first sample"], said["likeliest"], references, seed) for metric in metrics
                    if metric.name == "dull replies"]
     how = talker.how

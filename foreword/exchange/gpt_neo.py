@@ -92,9 +92,20 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 
 
 def fits(recipe: Recipe) -> bool:
+    return _would_fit(recipe) and not cast(Any, recipe.network).qkv_bias
+
+
+def obstacle(recipe: Recipe) -> str:
+    """Why a model with banded layers is not written as theirs, if its biases alone are the reason."""
+    if not _would_fit(recipe) or not any(windows(recipe.network)):
+        return ""
+    return "GPT-Neo, its class with banded layers, has no biases of queries, keys and values (network.qkv_bias=false)."
+
+
+def _would_fit(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and learned_and_layered(spec)
-            and spec.norm == "before" and not spec.qkv_bias and kind(head) == "softmax" and not head.bias)
+    return (head is not None and recipe.objective.reads_on and kind(spec) == "causal_transformer" and learned_and_layered(spec)
+            and spec.norm == "before" and kind(head) == "softmax" and not head.bias)
 
 
 FAMILY = Family(

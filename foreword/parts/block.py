@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from foreword.parts import loops
 from foreword.parts.attention import Attention, KeyValues, Past
-from foreword.parts.gelu import GeluTanh
 from foreword.parts.positions import Turn
 from foreword.parts.visible import Pattern
 
@@ -23,11 +22,17 @@ def activation(name: Activation) -> nn.Module:
             "gelu_tanh": GeluTanh()}[name]
 
 
-class SquaredReLU(nn.Module):
-    """max(x, 0) squared (So et al. 2021)."""
+class GeluTanh(nn.GELU):
+    def __init__(self) -> None:
+        super().__init__(approximate="tanh")
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.relu(x).square()
+        return loops.gelu_tanh(x)
+
+
+class SquaredReLU(nn.Module):
+    def forward(self, x: Tensor) -> Tensor:
+        return loops.relu_squared(x)
 
 
 class FeedForward(nn.Module):

@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
+from foreword.parts.loops import turned
 
 
 class Turn(NamedTuple):
@@ -19,8 +20,7 @@ class Turn(NamedTuple):
 
     def of(self, x: Tensor) -> Tensor:
         """x [batch, heads, positions, size], turned; its first half is paired with its second."""
-        a, b = x.chunk(2, -1)
-        return torch.cat((a * self.cosine + b * self.sine, b * self.cosine - a * self.sine), -1)
+        return turned(x, self.cosine, self.sine)
 
 
 class PositionsSpec(Spec):

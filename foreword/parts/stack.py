@@ -14,6 +14,7 @@ from foreword.basics.spec import Spec
 from foreword.parts import POSITIONS
 from foreword.parts.attention import Attention
 from foreword.parts.block import NORMS, Activation, Block, FeedForward, NormAfter, NormBefore, Place
+from foreword.parts.loops import rms_norm
 from foreword.parts.positions import Learned, PositionsSpec
 
 
@@ -53,6 +54,20 @@ class Initial(Spec):
             nn.init.normal_(weight, 0.0, deviation)
 
 
+class RMSNorm(nn.RMSNorm):
+    """Nothing learned: rows are brought to one length."""
+
+    def __init__(self, width: int, epsilon: float):
+        super().__init__(width, epsilon, elementwise_affine=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return rms_norm(x, self.epsilon)
+
+    @property
+    def epsilon(self) -> float:
+        return float(self.eps or 0.0)
+
+
 class StackSpec(Spec):
     """Depth, width and manner of a stack of Transformer blocks."""
 
@@ -86,7 +101,7 @@ class StackSpec(Spec):
 
     def norm_of(self, width: int) -> nn.Module:
         if self.norm_kind == "rms":
-            return nn.RMSNorm(width, self.norm_epsilon, elementwise_affine=False)
+            return RMSNorm(width, self.norm_epsilon)
         return nn.LayerNorm(width, self.norm_epsilon)
 
     def blocks(self) -> nn.ModuleList:

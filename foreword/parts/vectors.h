@@ -21,6 +21,16 @@ typedef int32_t whole __attribute__((vector_size(4 * LANES), aligned(4), may_ali
 
 INLINE vector load(const float *from) { return *(const vector *)from; }
 
+INLINE float summed(vector v) {
+#if LANES == 16
+    return _mm512_reduce_add_ps((__m512)v);
+#else
+    float total = 0;
+    for (int i = 0; i < LANES; i++) total += v[i];
+    return total;
+#endif
+}
+
 INLINE vector either(whole condition, vector yes, vector no) {
     return (vector)((condition & (whole)yes) | (~condition & (whole)no));
 }

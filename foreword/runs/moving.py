@@ -9,7 +9,7 @@ from foreword.basics.files import write_folder, write_json, write_text
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.counts.arpa import write_arpa
 from foreword.counts.kneser_ney import KneserNeyModel
-from foreword.exchange import hugging_face
+from foreword.exchange import gpt_neo, hugging_face
 from foreword.exchange.hugging_face import Loaded
 from foreword.runs.folder import FORMAT, RunFolder
 from foreword.runs.opening import open_model
@@ -41,8 +41,9 @@ def send_out(model: str | Path, form: str, out: Path) -> Path:
     if form == "arpa":
         return _arpa(loaded, out)
     if hugging_face.family_of(loaded.recipe) is None:
-        known = ", ".join(hugging_face.FAMILIES)
-        raise Fault(f"transformers has no class for {loaded.recipe.name}.", f"It opens: {known}. foreword.load opens all.")
+        known, why = ", ".join(hugging_face.FAMILIES), gpt_neo.obstacle(loaded.recipe)
+        raise Fault(f"transformers has no class for {loaded.recipe.name}.{' ' * bool(why)}{why}",
+                    f"It opens: {known}. foreword.load opens all.")
     note = f"# {loaded.recipe.name}\n\n{loaded.recipe.paper}. Trained with Foreword.\n"
     write_folder(out, lambda partial: hugging_face.write(partial, loaded.recipe, loaded.model, loaded.tokenizer, note))
     return out

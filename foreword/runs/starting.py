@@ -29,9 +29,7 @@ def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> 
         made = found.tokenizer.name if found.tokenizer else "no tokenizer"
         faults.append(Fault(f"{path} was trained with {made}; the text to train on was made into ids with {tokenizer.name}.",
                             f"Make a matching store:  foreword tokens TEXT --tokenizer {path} --out STORE"))
-    shapes = [{key: value for key, value in one.network.model_dump(mode="json").items() if key not in FREE}
-              for one in (found.recipe, recipe)]
-    differ = difference(*shapes)
+    differ = difference(_shape(found.recipe), _shape(recipe))
     faults += [Fault(f"{path} and the recipe differ:  network.{line}", "" if line != differ[-1] else
                      "What is trained further must have the recipe's shape: give its --size, or --set network.KEY=VALUE.")
                for line in differ]
@@ -47,6 +45,10 @@ def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> 
             weight.copy_(theirs[name])
             digest.update(theirs[name].contiguous().cpu().view(-1).view(torch.uint8).numpy().data)
     return {"path": str(path), "weights": digest.hexdigest()}
+
+
+def _shape(recipe: Recipe) -> dict[str, Any]:
+    return {key: value for key, value in recipe.network.model_dump(mode="json").items() if key not in FREE}
 
 
 def check_same_start(run: RunFolder, start: dict[str, str]) -> None:

@@ -25,7 +25,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
             broken: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
         else:
             library = extra("zstandard", path)
-            stream = io.BufferedReader(Unpacked(file, library), BLOCK)      # type: ignore[assignment,type-var]
+            stream = io.BufferedReader(Unpacked(file, library), BLOCK)
             broken = (EOFError, library.ZstdError)
         try:
             for number, line in enumerate(stream, 1):

@@ -69,6 +69,7 @@ def of_file(path: Path, ending: str, column: str, lines: Lines, first: Callable[
     packed = ending.endswith((".gz", ".zst"))
     there = compressed.lines(path) if packed else lines(path)
     rows: Iterator[tuple[int, Any]]
+    form: Form
     if ending.startswith(".jsonl"):
         rows, form = json_rows(there), partial(of_row, column=column)
     else:

@@ -27,11 +27,12 @@ def encode_documents(tokenizer: Tokenizer, documents: Sequence[Document],
     pieces, flags = encode_with_marks(tokenizer, [turn for one in found for turn in one.turns], in_text)
     ids, carried, at = [], [], 0
     for one in found:
-        parts, bits = [], []
+        parts: list[np.ndarray] = []
+        bits: list[np.ndarray] = []
         for number, learned in enumerate(one.learned):
             if number:
-                parts.append([end])
-                bits.append([0])
+                parts.append(np.asarray([end]))
+                bits.append(np.zeros(1, np.uint8))
             parts.append(pieces[at])
             bits.append(flags[at] if learned else flags[at] | bit)
             at += 1

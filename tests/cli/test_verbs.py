@@ -505,3 +505,37 @@ def test_from_python(made) -> None:
     assert lm.logits([1, 2, 3]).shape == (3, 500)
     assert len(foreword.load(made("bert")).fill("the [MASK] of a class", k=4)) == 4
     assert Path(lm.name) == made("gpt2")
+
+
+# --- plan ------------------------------------------------------------------------------------------------------------
+
+def test_a_plan_says_what_a_training_needs_and_trains_nothing(tmp_path, made) -> None:
+    said = run("plan", "gpt2", *TINY, "--data", made("bpe"), "--budget", "64000tok").right()
+    assert [line.split()[0] for line in said.splitlines() if not line.startswith(" ")] == [
+        "gpt2", "memory", "fits", "work", "pace", "data", "budget", "time"]
+    found = json.loads(run("plan", "gpt2", *TINY, "--data", made("bpe"), "--budget", "64000tok", "--json", "--no-probe").right())
+    assert found["vocabulary"] == 500
+    assert found["budget"]["tokens"] == 64000
+    assert found["pace"] is found["budget"]["seconds"] is None
+    [source] = found["budget"]["sources"].values()
+    assert source["epochs"] == pytest.approx(64000 / source["tokens"])
+    assert f"{found['parameters']:,} parameters" in said
+
+
+def test_what_cannot_be_planned(tmp_path, made) -> None:
+    assert run("plan", "kneser-ney").fault().startswith("kneser-ney counts; it has nothing to plan.")
+    assert run("plan", "gpt2", "--data", tmp_path).fault() == (
+        f"{tmp_path} is not a store: how many tokens it has is not known.\n    Make one:  foreword tokens {tmp_path} --out STORE")
+    assert run("plan", "gpt2", "--budget", "soon").fault().startswith("'soon' is not a budget.")
+    assert run("plan", "gpt3", "--size", "176b").fault().startswith("gpt3 has no size '176b'. Did you mean 175b?")
+
+
+def test_a_banded_model_with_biases_is_not_exported_and_one_without_is(tmp_path, made) -> None:
+    for bias in ("true", "false"):
+        run("train", "gpt3", *TINY, "--set", "network.layers=2", "--set", f"network.qkv_bias={bias}", "--set", "network.visible.window=3", "--budget", 2,
+            "--data", made("bpe"), "--out", tmp_path / bias).right()
+    assert run("export", tmp_path / "true", "--out", tmp_path / "x").fault().startswith(
+        "transformers has no class for gpt3. GPT-Neo, its class with banded layers, has no biases of queries, keys and values "
+        "(network.qkv_bias=false).")
+    run("export", tmp_path / "false", "--out", tmp_path / "x").right()
+    assert json.loads((tmp_path / "x/config.json").read_text())["model_type"] == "gpt_neo"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.dialogue import DialogueReport, Prompt, judged, prompts
+from foreword.evaluate.dialogue import LEVEL, DialogueReport, Prompt, judged, prompts
 from foreword.generate.chat import Answer, Candidate
 from foreword.tasks import replies
 from foreword.tasks.replies import Difference, Metric
@@ -72,13 +72,13 @@ def test_all_systems_answer_the_same_prompts_with_the_same_candidates():
 
 
 METRICS = {name: Metric(name, lambda a, b: 0, lambda noted: 0.0, better) for name, better in (
-    ("dull replies", -1), ("distinct-1", 1), ("distinct-2", 1), ("BLEU-4", 1), ("NIST-4", 1), ("METEOR-style", 1))}
+    ("dull replies", -1), (LEVEL.format(1), 1), (LEVEL.format(2), 1), ("BLEU-4", 1), ("NIST-4", 1), ("METEOR-style", 1))}
 
 
 @pytest.mark.parametrize(("signs", "words"), [
     ({"dull replies": (-0.2, -0.1)}, "MMI helps on"), ({"dull replies": (0.1, 0.2)}, "MMI hurts on"), ({}, "MMI makes no difference"),
-    ({"distinct-1": (-0.2, -0.1), "distinct-2": (0.1, 0.2)}, "MMI helps in part and hurts in part"),
-    ({"distinct-1": (0.1, 0.2), "BLEU-4": (-2, -1)}, "further from what people said (BLEU-4)"),
+    ({LEVEL.format(1): (-0.2, -0.1), LEVEL.format(2): (0.1, 0.2)}, "MMI helps in part and hurts in part"),
+    ({LEVEL.format(1): (0.1, 0.2), "BLEU-4": (-2, -1)}, "further from what people said (BLEU-4)"),
     ({"NIST-4": (1, 2)}, "nearer to what people said (NIST-4)"),
 ])
 def test_the_verdict_follows_the_intervals(signs, words):

@@ -6,7 +6,21 @@ import pytest
 
 from foreword.basics.seeds import chance
 from foreword.tasks import replies
-from foreword.tasks.replies import aligned, bleu, compared, distinct, dull, entropy, length, match, meteor, metrics, nist, tokens
+from foreword.tasks.replies import (
+    aligned,
+    bleu,
+    compared,
+    distinct,
+    dull,
+    entropy,
+    length,
+    level,
+    match,
+    meteor,
+    metrics,
+    nist,
+    tokens,
+)
 
 REFERENCES = ["I went to the market yesterday.", "The cat sat on the mat, I think.", "Yes, we can go home now.", "你想去公园看花吗？"]
 SAID = ["I went to the old market.", "A cat sat on a mat.", "Yes, we can go.", "我想去公园。"]
@@ -52,6 +66,14 @@ def test_distinct_entropy_and_length_by_hand():
     assert entropy(4).of(["a b"], [""]) == 0.0
     assert distinct(2).of(["a"], [""]) == 0.0
     assert length().of(["你好 ok !", "a"], ["", ""]) == 2.5
+
+
+def test_replies_of_equal_length_are_cut_in_pairs():
+    assert level(["a b c", "x", ""], ["d", "y z!", "w"]) == (["a", "x", ""], ["d", "y", ""])
+    # the same words over and over are the same share at any length only if lengths are equal
+    short, long = ["a b"] * 5, ["a b a b a b"] * 5
+    assert distinct(1).of(short, short) > distinct(1).of(long, long)
+    assert len({distinct(1).of(one, one) for one in level(short, long)}) == 1
 
 
 @pytest.mark.parametrize(("reply", "is_dull"), [

@@ -1,0 +1,176 @@
+"""What torch does in several passes over memory, in one, on a CPU: small models spend a quarter of their time there.
+
+The C source beside this file is compiled at first use. Where that cannot be, off the CPU, or in another precision than
+float32, torch answers. Each is an operator of torch's, so that autograd and torch.compile take it as a whole.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+from pathlib import Path
+from typing import Any
+
+import torch  # before any compiled loop: both then share one set of threads
+import torch.nn.functional as F
+from torch import Tensor
+
+from foreword.basics import kernels
+
+SOURCE = Path(__file__).with_name("loops.c")
+
+
+def gelu_tanh(x: Tensor) -> Tensor:
+    """x times about the share of a normal distribution below x (Hendrycks and Gimpel 2016)."""
+    return torch.ops.foreword.gelu(x) if fits(x) else F.gelu(x, approximate="tanh")
+
+
+def relu_squared(x: Tensor) -> Tensor:
+    """max(x, 0) squared (So et al. 2021)."""
+    return torch.ops.foreword.relu_squared(x) if fits(x) else F.relu(x).square()
+
+
+def rms_norm(x: Tensor, epsilon: float) -> Tensor:
+    """x over the root of the mean of its squares, along the last dimension (Zhang and Sennrich 2019)."""
+    return torch.ops.foreword.rms(x, epsilon) if fits(x) else F.rms_norm(x, (x.size(-1),), eps=epsilon)
+
+
+def turned(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    """x [batch, heads, places, size]: its first half is paired with its second, and each pair turned by its angle."""
+    if fits(x) and cosine.dim() == 2 and x.stride(-1) == 1:
+        return torch.ops.foreword.turn(x, cosine, sine)
+    a, b = x.chunk(2, -1)
+    return torch.cat((a * cosine + b * sine, b * cosine - a * sine), -1)
+
+
+def fits(x: Tensor) -> bool:
+    return x.dtype is torch.float32 and x.device.type == "cpu" and usable()
+
+
+@torch.compiler.assume_constant_result        # torch.compile asks once, and looks no further
+def usable() -> bool:
+    return library() is not None
+
+
+@functools.cache
+def library() -> Any:
+    """The compiled loops, or None where they cannot be made: said once."""
+    found = kernels.compiled(SOURCE, "training uses torch's own loops, and a small model learns up to a quarter slower")
+    return None if found is None else typed(found)
+
+
+def typed(found: Any) -> Any:
+    place, number, real = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
+    found.gelu.argtypes = found.relu_squared.argtypes = [place] * 3 + [number] * 2
+    found.rms.argtypes = [place] * 3 + [number, number, real, number]
+    found.turn.argtypes = [place] * 4 + [number] * 7 + [real, number]
+    for function in (found.gelu, found.relu_squared, found.rms, found.turn):
+        function.restype = None
+    return found
+
+
+# each number by itself
+
+def _each(name: str) -> None:
+    def run(x: Tensor, upstream: Tensor | None) -> Tensor:
+        out = torch.empty_like(x)
+        getattr(library(), name)(x.data_ptr(), _place(upstream), out.data_ptr(), x.numel(), torch.get_num_threads())
+        return out
+
+    def forth(x: Tensor) -> Tensor:
+        return run(x.contiguous(), None)
+
+    def back(upstream: Tensor, x: Tensor) -> Tensor:
+        return run(x.contiguous(), upstream.contiguous())
+
+    def passed(ctx: Any, upstream: Tensor) -> Tensor:
+        return getattr(torch.ops.foreword, f"{name}_back")(upstream, *ctx.saved_tensors)
+
+    _operator(name, forth, back, lambda x: torch.empty_like(x, memory_format=torch.contiguous_format),
+              lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]), passed)
+
+
+# each row by itself
+
+def _rms(x: Tensor, upstream: Tensor | None, epsilon: float) -> Tensor:
+    out = torch.empty_like(x)
+    if upstream is not None and upstream.stride() != out.stride():
+        upstream = torch.empty_like(out).copy_(upstream)
+    width = x.size(-1)
+    library().rms(x.data_ptr(), _place(upstream), out.data_ptr(), x.numel() // width, width, epsilon, torch.get_num_threads())
+    return out
+
+
+def _rms_forth(x: Tensor, epsilon: float) -> Tensor:
+    return _rms(_dense(x), None, epsilon)
+
+
+def _rms_back(upstream: Tensor, x: Tensor, epsilon: float) -> Tensor:
+    return _rms(_dense(x), upstream, epsilon)
+
+
+def _rms_keep(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+    x, ctx.epsilon = inputs
+    ctx.save_for_backward(x)
+
+
+def _rms_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:
+    return torch.ops.foreword.rms_back(upstream, *ctx.saved_tensors, ctx.epsilon), None
+
+
+def _dense(x: Tensor) -> Tensor:
+    """Without gaps, each row whole; in which order rows lie does not matter."""
+    whole = x.is_contiguous() or (x.dim() == 4 and x.transpose(1, 2).is_contiguous())
+    return x if whole else x.contiguous()
+
+
+# rotations
+
+def _turn(x: Tensor, cosine: Tensor, sine: Tensor, way: float) -> Tensor:
+    x, cosine, sine = x if x.stride(-1) == 1 else x.contiguous(), cosine.contiguous(), sine.contiguous()
+    batch, heads, places, size = x.shape
+    out = _as_projected(x)
+    library().turn(x.data_ptr(), cosine.data_ptr(), sine.data_ptr(), out.data_ptr(), batch, places, heads, size,
+                   x.stride(0), x.stride(2), x.stride(1), way, torch.get_num_threads())
+    return out
+
+
+def _as_projected(x: Tensor) -> Tensor:
+    """Room for x [batch, heads, places, size] with the heads of a place together: so gradients need no copy on their way."""
+    batch, heads, places, size = x.shape
+    return x.new_empty(batch, places, heads, size).transpose(1, 2)
+
+
+def _turn_forth(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    return _turn(x, cosine, sine, 1.0)
+
+
+def _turn_back(upstream: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    return _turn(upstream, cosine, sine, -1.0)
+
+
+def _turn_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+    return torch.ops.foreword.turn_back(upstream, *ctx.saved_tensors), None, None
+
+
+def _place(x: Tensor | None) -> int:
+    return 0 if x is None else x.data_ptr()
+
+
+def _operator(name: str, forth: Any, back: Any, room: Any, keep: Any, passed: Any, like: int = 1) -> None:
+    """Make `foreword::NAME` and `foreword::NAME_back` known to torch.
+
+    `room` is what they give, laid out but not filled, from the first argument; on the way back from that numbered `like`.
+    """
+    one = torch.library.custom_op(f"foreword::{name}", forth, mutates_args=())
+    other = torch.library.custom_op(f"foreword::{name}_back", back, mutates_args=())
+    one.register_fake(lambda x, *rest: room(x))
+    other.register_fake(lambda *given: room(given[like]))
+    one.register_autograd(passed, setup_context=keep)
+
+
+_each("gelu")
+_each("relu_squared")
+_operator("rms", _rms_forth, _rms_back, lambda x: torch.empty_like(_dense(x)), _rms_keep, _rms_passed)
+_operator("turn", _turn_forth, _turn_back, _as_projected,
+          lambda ctx, inputs, output: ctx.save_for_backward(*inputs[1:]), _turn_passed, like=0)

@@ -1,0 +1,137 @@
+"""Loops of our own: torch's numbers, forward and back, at every length and layout; and torch's own where ours cannot be had."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from foreword.basics import kernels
+from foreword.parts import loops
+
+EDGES = torch.tensor([0.0, -0.0, 1e-30, -1e-30, 1e-4, 0.5, -0.5, 3.0, -3.0, 5.5, -5.5, 9.9, -9.9, 40.0, -40.0, 1e4, -1e4])
+ANGLES = torch.randn(5, 6, generator=torch.Generator().manual_seed(1))
+
+Function = Callable[[Tensor], Tensor]
+LOOPS: dict[str, Function] = {
+    "gelu": loops.gelu_tanh,
+    "relu_squared": loops.relu_squared,
+    "rms": lambda x: loops.rms_norm(x, 1e-3),
+    "turn": lambda x: loops.turned(x, ANGLES.cos().to(x.dtype), ANGLES.sin().to(x.dtype)),
+}
+MANY = [1, 3, 15, 16, 17, 33, 4096, 3 * 4096 + 5, 100_003]
+
+
+def both(function: Function, x: Tensor, upstream: Tensor) -> tuple[Tensor, Tensor]:
+    x = x.detach().requires_grad_()
+    y = function(x)
+    return y.detach(), torch.autograd.grad(y, x, upstream)[0]
+
+
+def same(function: Function, x: Tensor, upstream: Tensor | None = None) -> None:
+    """As torch has it in double precision, where ours is never used."""
+    upstream = torch.randn_like(x) if upstream is None else upstream
+    for mine, wanted in zip(both(function, x, upstream), both(function, x.double(), upstream.double())):
+        assert mine.dtype is torch.float32
+        torch.testing.assert_close(mine.double(), wanted, rtol=3e-6, atol=1e-5)
+        assert (mine.double() - wanted).abs().mean() < 3e-7 * max(1.0, float(wanted.abs().max()))
+
+
+@pytest.fixture
+def compiled() -> None:
+    if not loops.usable():
+        pytest.skip("no C compiler here")
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", ["gelu", "relu_squared"])
+@pytest.mark.parametrize("size", MANY)
+def test_each_number(name: str, size: int) -> None:
+    same(LOOPS[name], 3 * torch.randn(size, generator=torch.Generator().manual_seed(size)))
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", ["gelu", "relu_squared", "rms"])
+@pytest.mark.parametrize("layout", [
+    torch.randn(7, 9).t(), torch.randn(4, 5, 6, 8).transpose(1, 2), torch.randn(6, 20)[:, 3:11], torch.randn(3, 8).expand(2, 3, 8)],
+    ids=["transposed", "heads and places exchanged", "with gaps", "expanded"])
+def test_any_layout(name: str, layout: Tensor) -> None:
+    same(LOOPS[name], layout)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize(("rows", "width"), [(1, 1), (1, 7), (3, 16), (5, 33), (300, 64), (40, 1000)])
+def test_each_row(rows: int, width: int) -> None:
+    same(LOOPS["rms"], torch.randn(rows, width) * torch.logspace(-3, 3, rows)[:, None] if rows < 6 else torch.randn(rows, width))
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("x", [
+    torch.randn(2, 3, 5, 12), torch.randn(2, 5, 3, 12).transpose(1, 2), torch.randn(2, 5, 9, 12)[:, :, 2:5].transpose(1, 2),
+    torch.randn(40, 24, 5, 12)], ids=["by head", "by place", "within a projection", "for two threads"])
+def test_rotations(x: Tensor) -> None:
+    same(LOOPS["turn"], x)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_rotations_of_any_head_size() -> None:
+    for size in (2, 8, 16, 34, 64):
+        angles = torch.randn(5, size // 2)
+        same(lambda x, a=angles: loops.turned(x, a.cos().to(x.dtype), a.sin().to(x.dtype)), torch.randn(2, 3, 5, size))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_gradient_of_another_layout_meets_its_own_rows() -> None:
+    x = torch.randn(2, 5, 3, 8).transpose(1, 2)
+    same(LOOPS["rms"], x, torch.randn(2, 3, 5, 8))
+    same(LOOPS["gelu"], x, torch.randn(2, 5, 3, 8).transpose(1, 2))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_far_from_zero_gelu_is_zero_or_x_and_never_not_a_number() -> None:
+    y, slope = both(loops.gelu_tanh, EDGES, torch.ones_like(EDGES))
+    torch.testing.assert_close(y, F.gelu(EDGES, approximate="tanh"), rtol=2e-6, atol=1e-7)
+    assert slope.isfinite().all()
+    assert slope[EDGES > 8].eq(1).all()
+    assert slope[EDGES < -9].abs().max() < 1e-6
+    assert both(loops.gelu_tanh, torch.tensor([1e12, -1e12]), torch.ones(2))[1].isfinite().all()
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", LOOPS)
+def test_torch_s_own_checks_of_an_operator(name: str) -> None:
+    x = torch.randn(2, 5, 3, 12).transpose(1, 2).requires_grad_()
+    more = {"rms": (1e-3,), "turn": (ANGLES.cos(), ANGLES.sin())}.get(name, ())
+    torch.library.opcheck(getattr(torch.ops.foreword, name).default, (x, *more))
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("name", LOOPS)
+def test_torch_compile_leaves_it_as_it_is(name: str) -> None:
+    x = torch.randn(2, 3, 5, 12, requires_grad=True)
+    compiled = torch.compile(lambda x: LOOPS[name](x * 2).square().sum(), backend="aot_eager", fullgraph=True)
+    slope, = torch.autograd.grad(compiled(x), x)
+    torch.testing.assert_close(slope, torch.autograd.grad(LOOPS[name](x * 2).square().sum(), x)[0])
+
+
+@pytest.mark.parametrize("flags", [(), ("-DPORTABLE",), ("-mno-avx512f",)], ids=["native", "portable", "avx2"])
+def test_every_width_of_vector_gives_the_same(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    try:
+        library = loops.typed(ctypes.CDLL(str(kernels.build(loops.SOURCE, (*kernels.FLAGS, *flags)))))
+    except kernels.FAILURES as error:
+        pytest.skip(f"cannot be compiled so: {kernels.why(error)}")
+    monkeypatch.setattr(loops, "library", lambda: library)
+    for name, function in LOOPS.items():
+        same(function, 2 * torch.randn(2, 3, 5, 12))
+        if name != "turn":
+            same(function, torch.cat([EDGES[:-2], torch.randn(1001)]))
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_without_a_compiler_torch_answers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loops, "library", lambda: None)
+    same(LOOPS[name], torch.randn(2, 3, 5, 12))
