@@ -47,6 +47,8 @@ def evaluate(
         evaluate_dialogue.ask_dialogue(models, data, mmi, limit, seed, split, column, precision, examples, as_json)
         return
     words = sort_words(models)
+    refuse("tasks" if words.tasks else "bits", {"--split": split, "--stride": stride, "--mix": mix} if words.tasks else
+           {"--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt, "--overlap": overlap})
     if words.tasks:
         ask_tasks(words, Asking(data, shots, seed, limit, examples, show_prompt, precision, as_json, overlap))
         return
@@ -113,6 +115,14 @@ def sort_words(given: list[str]) -> Words:
     return Words(models, tasks)
 
 
+def refuse(asked: str, given: dict[str, object]) -> None:
+    """Options that would change nothing about what is asked are said, not ignored."""
+    from foreword.basics.messages import Fault
+
+    if idle := [name for name, value in given.items() if value]:
+        raise Fault(f"{', '.join(idle)} means nothing to {asked}.", "Leave it out.")
+
+
 @dataclass(frozen=True)
 class Asking:
     """How tasks are asked, from the options."""
@@ -133,7 +143,7 @@ def ask_tasks(words: Words, how: Asking) -> None:
     from foreword.basics.progress import ticking
     from foreword.evaluate import outcomes
     from foreword.evaluate.answers import Respondent
-    from foreword.evaluate.examine import Outcome, examine
+    from foreword.evaluate.examine import Outcome, examine, shots_for
     from foreword.evaluate.opened import load
     from foreword.evaluate.overlap import Parted, training_texts
     from foreword.evaluate.overlap import table as clean_and_dirty
@@ -143,7 +153,8 @@ def ask_tasks(words: Words, how: Asking) -> None:
         raise typer.BadParameter("give at least one run or model folder")
     loaded = [task for word in words.tasks for task in tasks.load(word, how.data)]
     for task in loaded:
-        task.examples(1)            # a missing file is said before anything is asked
+        (first, *_), _ = task.examples(1)        # a missing file, or shots that are not there, are said before anything is asked
+        task.prompt(first, shots_for(task, first, how.shots), how.seed)
     opened = [load(path, how.precision) for path in words.models]
     asked = [Respondent(one.name, one.language_model, one.tokenizer) for one in opened]
     found: dict[str, list[Outcome]] = {one.name: [] for one in asked}
@@ -158,7 +169,7 @@ def ask_tasks(words: Words, how: Asking) -> None:
     if how.examples is not None:
         outcomes.write_examples(everything, how.examples)
     if how.as_json:
-        print(json.dumps({"scores": [outcomes.values(outcome) for outcome in everything],
+        print(json.dumps({"precision": how.precision, "scores": [outcomes.values(outcome) for outcome in everything],
                           "differences": outcomes.differences(found),
                           "overlap": {name: {"training": trained[name].name, "tasks": {one.outcome.task.name: one.values()
                                              for one in several}} for name, several in parted.items()}}))
@@ -168,6 +179,8 @@ def ask_tasks(words: Words, how: Asking) -> None:
             print("\n".join(outcomes.prompt(outcome)))
     for line in outcomes.side_by_side(found) if len(found) > 1 else outcomes.table(everything):
         print(line)
+    if how.precision != "float32":
+        print(f"asked in {how.precision}")
     for name, several in parted.items():
         for line in clean_and_dirty(several, trained[name].name if len(found) == 1 else f"{trained[name].name} ({name})"):
             print(line)

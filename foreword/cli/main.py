@@ -55,7 +55,7 @@ VERBS = (
     ("plan", plan.plan, "What a training needs, and how long it takes."),
     ("train", train.train, "A recipe and text -> a run."),
     ("sweep", sweep.sweep, "A recipe with several values and seeds."),
-    ("evaluate", evaluate.evaluate, "Bits per byte of held-out text."),
+    ("evaluate", evaluate.evaluate, "Bits per byte of held-out text; tasks."),
     ("generate", generate.generate, "Continue a text."),
     ("chat", chat.chat, "Talk with a model."),
     ("import", importing.import_, "A Hugging Face directory -> a run."),

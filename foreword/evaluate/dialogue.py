@@ -157,7 +157,8 @@ def judged(model: str, data: Path, talker: Talker, asked: list[Prompt], answers:
     if talker.backward is not None:
         differences = [replies.compared(metric, said["first sample"], said["MMI"], references, seed) for metric in metrics]
         cut = replies.level(said["first sample"], said["MMI"])
-        differences += [replies.compared(replace(replies.distinct(n), name=LEVEL.format(n)), *cut, references, seed) for n in (1, 2)]
+        differences += [replies.compared(replace(replies.distinct(n), name=LEVEL.format(n)), *cut, references, seed)
+                        for n in (1, 2)]
         control = [replies.compared(metric, said["first sample"], said["likeliest"], references, seed) for metric in metrics
                    if metric.name == "dull replies"]
     how = talker.how

@@ -77,8 +77,9 @@ class Outcome:
             said.append(f"the shots are other examples of the same split ({self.task.pool})")
         short = [one.shots for one in self.posed if one.shots < self.shots]
         if short:
-            said.append(f"{len(short):,} of {len(self.posed):,} prompts had no room for {self.shots} shots: {self.shots_used:.1f} "
-                        f"on average, at least {min(short)}; whole examples were dropped, the first ones first")
+            said.append(f"{len(short):,} of {len(self.posed):,} prompts had no room for {shots_in_words(self.shots)}: "
+                        f"{self.shots_used:.1f} on average, at least {min(short)}; "
+                        "whole examples were dropped, the first ones first")
         if self.tally.cut:
             said.append(f"{self.tally.cut:,} of {self.tally.requests:,} requests did not fit: "
                         "the beginning of their context was cut")
@@ -90,8 +91,8 @@ class Outcome:
 def examine(task: Task, respondent: Respondent, shots: int | None = None, limit: int | None = None, seed: int = 0,
             tell: Callable[[float], None] = lambda done: None) -> Outcome:
     """Ask a model every example of a task (or the first `limit`)."""
-    wanted = task.spec.shots if shots is None else shots
     examples, left_out = task.examples(limit)
+    wanted = shots_for(task, examples[0], shots)
     asked = replace(respondent, tally=Tally())
     outcome = Outcome(task, respondent.name, wanted, [], [], asked.tally, left_out)
     for at in range(0, len(examples), AT_ONCE):
@@ -101,6 +102,16 @@ def examine(task: Task, respondent: Respondent, shots: int | None = None, limit:
         outcome.judged += [task.kind.judge(one.example.row, [next(answers) for _ in one.requests]) for one in some]
         tell(len(outcome.posed) / len(examples))
     return outcome
+
+
+def shots_for(task: Task, example: Example, shots: int | None = None) -> int:
+    """How many are to be shown: the task's own number if none is said, none where its questions take none."""
+    takes = any(request.shots for request in task.kind.requests(example.row))
+    return (task.spec.shots if shots is None else shots) if takes else 0
+
+
+def shots_in_words(shots: int) -> str:
+    return f"{shots} shot" if shots == 1 else f"{shots} shots"
 
 
 def pose(task: Task, example: Example, respondent: Respondent, shots: int, seed: int = 0) -> Posed:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from foreword.basics.files import write_text
-from foreword.evaluate.examine import Outcome, Posed
+from foreword.evaluate.examine import Outcome, Posed, shots_in_words
 from foreword.tasks.metrics import Interval, Metric, finite
 from foreword.tasks.requests import Request
 
@@ -33,22 +33,22 @@ def _number(outcome: Outcome, name: str, metric: Metric) -> tuple[str, ...]:
 
 
 def side_by_side(by_model: dict[str, list[Outcome]]) -> Iterator[str]:
-    """Several models: a column for each, and how far each is from the first on the same examples."""
+    """Several models: a column for each with its interval, and how far each is from the first on the same examples."""
     names = list(by_model)
-    rows: list[tuple[str, ...]] = [("task", "metric", *names, "chance", "examples", "shots")]
+    rows: list[tuple[str, ...]] = [("task", "metric", *names, "chance", "examples", "shots", "likelihoods")]
     apart: list[tuple[str, ...]] = [("task", "metric", f"minus {names[0]}", "difference", "95% interval", "")]
     for several in zip(*by_model.values()):
         first = several[0]
         for number, (name, metric) in enumerate(first.metrics().items()):
-            cells = [metric.shown(outcome.value(name)) for outcome in several]
-            chance = _number(first, name, metric)[2]
-            rows.append(("" if number else first.task.name, name, *cells, chance, f"{len(first.judged):,}", _shots(several)))
+            cells = [f"{metric.shown(outcome.value(name))} ({_between(metric, outcome.interval(name))})" for outcome in several]
+            _, _, chance, examples, _, scored = _number(first, name, metric)
+            rows.append(("" if number else first.task.name, name, *cells, chance, examples, _shots(several), scored))
             for other in several[1:]:
                 value, (low, high) = other.minus(first, name)
                 verdict = "" if low <= 0 <= high else "beyond chance"
                 apart.append((first.task.name, name, other.model, _signed(metric, value),
                               f"{_signed(metric, low)} to {_signed(metric, high)}", verdict))
-    yield from aligned(rows, left=(0, 1))
+    yield from aligned(rows, left=(0, 1, len(names) + 5))
     yield ""
     yield from aligned(apart, left=(0, 1, 2, 5))
     for name, outcomes in by_model.items():
@@ -58,7 +58,8 @@ def side_by_side(by_model: dict[str, list[Outcome]]) -> Iterator[str]:
 def _shots(several: Sequence[Outcome]) -> str:
     """As many as asked for, and how many there was room for if those are fewer."""
     used = [outcome.shots_used for outcome in several]
-    return str(several[0].shots) if min(used) == several[0].shots else f"{'/'.join(f'{one:.1f}' for one in used)} of {several[0].shots}"
+    asked = several[0].shots
+    return str(asked) if min(used) == asked else f"{'/'.join(f'{one:.1f}' for one in used)} of {asked}"
 
 
 def notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
@@ -113,7 +114,7 @@ def differences(by_model: dict[str, list[Outcome]]) -> list[dict[str, Any]]:
 def prompt(outcome: Outcome) -> Iterator[str]:
     """The first example exactly as it was asked."""
     posed = outcome.posed[0]
-    yield f"--- {outcome.task.name}: the first prompt, {posed.shots} shots ---"
+    yield f"--- {outcome.task.name}: the first prompt, {shots_in_words(posed.shots)} ---"
     yield asked(posed)
     yield "---"
 

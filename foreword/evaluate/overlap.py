@@ -147,21 +147,34 @@ class Parted:
 
 
 def table(parted: Sequence[Parted], training: str) -> Iterator[str]:
-    """Clean, dirty and all side by side."""
-    yield ""
-    yield f"overlap with {training}"
+    """Clean, dirty and all side by side, where there are both; else in a sentence why not."""
     rows: list[tuple[str, ...]] = [("task", "metric", "all", "clean", "dirty", "clean against all", "dirty examples",
                                     "words in a row", "8-grams known")]
+    said = []
     for one in parted:
-        clean, dirty = one.part(False), one.part(True)
-        for number, (name, metric) in enumerate(one.outcome.metrics().items()):
-            whole = one.outcome.value(name)
-            apart = f"{(clean.value(name) - whole) / whole:+.1%}" if clean and whole else "-"
-            rows.append(("" if number else one.outcome.task.name, name, metric.shown(whole),
-                         *(metric.shown(part.value(name)) if part else "-" for part in (clean, dirty)), apart,
-                         f"{sum(one.found.dirty):,} of {len(one.found.dirty):,}", str(one.found.size), f"{one.found.share:.2%}"))
-    yield from aligned(rows, left=(0, 1))
-    for one in parted:
-        if one.found.short:
-            yield (f"{one.outcome.task.name}: {one.found.short:,} examples have fewer than {one.found.size} words, "
-                   "too few to tell; they count as clean")
+        name, found = one.outcome.task.name, one.found
+        if len(found.dirty) == 1:
+            said.append(f"{name}: {found.share:.2%} of its 8-grams are known; a single text is neither clean nor dirty")
+        elif not any(found.dirty):
+            said.append(f"{name}: all examples are clean, none has {found.size} words in a row that are known "
+                        f"({found.share:.2%} of the 8-grams are)")
+        else:
+            rows += _rows(one)
+        if found.short:
+            said.append(f"{name}: {found.short:,} examples have fewer than {found.size} words, too few to tell; "
+                        "they count as clean")
+    yield ""
+    yield f"overlap with {training}"
+    if len(rows) > 1:
+        yield from aligned(rows, left=(0, 1))
+    yield from said
+
+
+def _rows(one: Parted) -> Iterator[tuple[str, ...]]:
+    parts = one.part(False), one.part(True)
+    for number, (name, metric) in enumerate(one.outcome.metrics().items()):
+        whole = one.outcome.value(name)
+        apart = f"{(parts[0].value(name) - whole) / whole:+.1%}" if parts[0] and whole else "-"
+        yield ("" if number else one.outcome.task.name, name, metric.shown(whole),
+               *(metric.shown(part.value(name)) if part else "-" for part in parts), apart,
+               f"{sum(one.found.dirty):,} of {len(one.found.dirty):,}", str(one.found.size), f"{one.found.share:.2%}")

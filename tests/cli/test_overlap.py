@@ -102,6 +102,10 @@ def test_another_text_than_the_runs_own(planted: Path, tmp_path: Path) -> None:
     (found,) = said["overlap"].values()
     assert found["tasks"]["planted"]["dirty"] == 0
     assert found["tasks"]["planted"]["metrics"]["accuracy"]["dirty"] is None
+    said = run("evaluate", planted / "run", planted / "planted.toml", "--overlap", tmp_path / "other.txt").right()
+    assert "planted: all examples are clean, none has 13 words in a row that are known (0.00% of the 8-grams are)" in said
+    said = run("evaluate", planted / "run", planted / "planted.toml", "--limit", 1).right()
+    assert "planted: 100.00% of its 8-grams are known; a single text is neither clean nor dirty" in said
 
 
 def test_what_is_wrong_is_said(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -124,3 +128,14 @@ def test_a_store_that_was_made_again_is_not_taken_for_the_old_one(planted: Path)
         passport.write_text(before, encoding="utf-8")
     assert "was made again since" in said.err
     assert "clean against all" not in said.right()
+
+
+def test_all_stores_of_a_mixture_are_looked_through(planted: Path, tmp_path: Path, made) -> None:
+    (tmp_path / "passport.json").write_text(json.dumps({"sources": [{"store": str(made("bpe"))}, {"store": str(planted / "store")}]}))
+    training = TrainingText.of_run(tmp_path)
+    assert training is not None
+    assert training.bytes == sum(TrainingText((path,)).bytes for path in (made("bpe"), planted / "store"))
+    sentences = [json.loads(line)["sentence"] for line in (planted / "planted.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    assert split_clean_dirty(sentences, training) == [True, False] * (EXAMPLES // 2)
+    (tmp_path / "passport.json").write_text(json.dumps({"sources": [{"store": str(tmp_path / "gone")}]}))
+    assert TrainingText.of_run(tmp_path) is None

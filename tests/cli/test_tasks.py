@@ -71,7 +71,7 @@ def test_two_models_beside_each_other(made, task):
 
 def test_the_prompt_is_shown_as_it_was_asked(made, task):
     out = run("evaluate", made("kneser-ney"), task, "--shots", 1, "--show-prompt", "--limit", 3).right()
-    assert out.startswith("--- opposites: the first prompt, 1 shots ---\n")
+    assert out.startswith("--- opposites: the first prompt, 1 shot ---\n")
     assert "\n\ntrue is not[ eurt][ other][ this one]\n" in out
 
 
@@ -103,6 +103,12 @@ def test_words_that_are_neither_model_nor_task(made, task):
     assert "bert" in run("evaluate", made("bert"), task).fault()
     assert run("evaluate", made("gpt2"), "lambada", "--data", made("gpt2")).fault().startswith(
         "lambada.toml:8  source.test\n    lambada/lambada_test.jsonl is neither beside the task file nor in")
+
+
+def test_options_that_mean_nothing_are_said(made, task):
+    assert run("evaluate", made("gpt2"), task, "--mix", "--stride", 4).fault() == "--stride, --mix means nothing to tasks.\n    Leave it out."
+    assert run("evaluate", made("gpt2"), "--shots", 0).fault() == "--shots means nothing to bits.\n    Leave it out."
+    assert run("evaluate", made("gpt2"), task, "--precision", "int8").right().endswith("asked in int8\n")
 
 
 def test_the_list_of_tasks():

@@ -142,7 +142,7 @@ def test_two_models_are_compared_on_the_same_examples(task, tokenizer):
     assert gain == pytest.approx(found["1"][0].value("accuracy") - found["0"][0].value("accuracy"))
     assert low <= gain <= high
     lines = list(outcomes.side_by_side(found))
-    assert lines[0].split() == ["task", "metric", "0", "1", "chance", "examples", "shots"]
+    assert lines[0].split() == ["task", "metric", "0", "1", "chance", "examples", "shots", "likelihoods"]
     assert len(outcomes.differences(found)) == 2
     with pytest.raises(Fault, match="not asked the same examples"):
         found["1"][0].minus(examine(task, respondent(tokenizer), limit=3), "accuracy")
@@ -157,7 +157,7 @@ def test_single_examples_are_written_out(task, tokenizer, tmp_path):
     assert rows[0]["choices"] == [" FrANCE", " Nowhere"]
     assert rows[0]["judged"]["accuracy"] == (rows[0]["guess"] == rows[0]["gold"])
     shown = "\n".join(outcomes.prompt(outcome))
-    assert shown.startswith("--- capitals: the first prompt, 1 shots ---\nName the capital.\n--\n")
+    assert shown.startswith("--- capitals: the first prompt, 1 shot ---\nName the capital.\n--\n")
     assert shown.endswith("France ->[ FrANCE][ Nowhere]\n---")
 
 
@@ -183,3 +183,20 @@ def test_an_empty_prompt_has_no_separator():
     assert Prompt("", ("a", "b"), "|").before(1) == "b|"
     assert Prompt("d", ("a",), "|").before(0) == "d|"
     assert not math.isnan(Example(0, {}).number)
+
+
+def test_words_a_model_does_not_know_are_said(task, store):
+    tokenizer = store("wordpiece").tokenizer
+    known = Respondent("known", Known(tokenizer), tokenizer)
+    outcome = examine(replace(task, spec=task.spec.model_copy(update={"description": "🦊 🦊 🦊"})), known)
+    share = outcome.tally.unknown / outcome.tally.tokens
+    assert outcome.tally.unknown >= 3 * outcome.tally.requests
+    assert outcome.notes() == [f"{share:.1%} of the tokens are words unknown to the model"]
+
+
+def test_a_question_that_takes_no_shots_gets_none(tokenizer, tmp_path):
+    (tmp_path / "a.txt").write_text("Some text.", encoding="utf-8")
+    (tmp_path / "a.toml").write_text('name = "a"\n[source]\nkind = "whole"\ntest = "a.txt"\n[request]\nkind = "text"\n', encoding="utf-8")
+    outcome = examine(load(str(tmp_path / "a.toml"))[0], respondent(tokenizer), shots=4)
+    assert outcome.shots == 0
+    assert outcome.notes() == []

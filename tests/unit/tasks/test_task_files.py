@@ -116,3 +116,26 @@ def test_the_data_folder_is_said_once(monkeypatch, tmp_path):
     monkeypatch.setenv("FOREWORD_DATA", str(tmp_path))
     assert data_folder() == tmp_path
     assert data_folder(tmp_path / "x") == tmp_path / "x"
+
+
+def test_story_endings_as_they_are_published(tmp_path):
+    (tmp_path / "story-cloze").mkdir()
+    head = "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,RandomFifthSentenceQuiz1,RandomFifthSentenceQuiz2,AnswerRightEnding"
+    for name in ("test", "valid"):
+        (tmp_path / f"story-cloze/{name}.csv").write_text(f'{head}\nx,A.,"B, b.",C.,D.,Good.,Bad.,2\ny,E.,F.,G.,H.,I.,J.,1\n', encoding="utf-8")
+    (task,) = tasks.load("story-cloze", tmp_path)
+    (first, _), _ = task.examples()
+    assert task.kind.requests(first.row) == [Weigh("A. B, b. C. D.", " Good."), Weigh("A. B, b. C. D.", " Bad.")]
+    assert task.kind.solved(first.row) == "A. B, b. C. D. Bad."
+    assert task.prompt(first, 1).shots == ("E. F. G. H. I.",)
+
+
+def test_children_s_books_as_they_are_published(tmp_path):
+    (tmp_path / "cbt").mkdir()
+    passage = "1 Once .\n21 The XXXXX slept .\tfox\t\tcat|fox\n\n1 Then .\n21 It XXXXX .\tran\t\tran|sat\n"
+    for name in ("test_2500ex", "valid_2000ex"):
+        (tmp_path / f"cbt/cbtest_CN_{name}.txt").write_text(passage, encoding="utf-8")
+    (task,) = tasks.load("cbt/common-nouns", tmp_path)
+    (first, _), _ = task.examples()
+    assert task.kind.requests(first.row) == [Weigh("Once . The", " cat slept ."), Weigh("Once . The", " fox slept .")]
+    assert task.prompt(first, 1).shots == ("Then . It ran .",)
