@@ -44,11 +44,14 @@ def evaluate(
     Or tasks (`foreword list tasks`): accuracy and the like, each with its interval, what guessing gives, and the shots.
     """
     if evaluate_dialogue.WORD in models:
+        refuse(evaluate_dialogue.WORD, {"--stride": stride, "--mix": mix, "--shots": shots is not None,
+                                        "--show-prompt": show_prompt, "--overlap": overlap})
         evaluate_dialogue.ask_dialogue(models, data, mmi, limit, seed, split, column, precision, examples, as_json)
         return
     words = sort_words(models)
-    refuse("tasks" if words.tasks else "bits", {"--split": split, "--stride": stride, "--mix": mix} if words.tasks else
-           {"--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt, "--overlap": overlap})
+    refuse("tasks" if words.tasks else "bits",
+           {"--split": split, "--stride": stride, "--mix": mix, "--mmi": mmi} if words.tasks else
+           {"--mmi": mmi, "--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt, "--overlap": overlap})
     if words.tasks:
         ask_tasks(words, Asking(data, shots, seed, limit, examples, show_prompt, precision, as_json, overlap))
         return
@@ -120,7 +123,7 @@ def refuse(asked: str, given: dict[str, object]) -> None:
     from foreword.basics.messages import Fault
 
     if idle := [name for name, value in given.items() if value]:
-        raise Fault(f"{', '.join(idle)} means nothing to {asked}.", "Leave it out.")
+        raise Fault(f"{' and '.join(idle)} {'means' if len(idle) == 1 else 'mean'} nothing to {asked}.", "Leave it out.")
 
 
 @dataclass(frozen=True)

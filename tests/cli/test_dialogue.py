@@ -179,6 +179,8 @@ def test_evaluate_answers_whether_mmi_helps(talkers, tmp_path):
     few = run("evaluate", talkers["en-forward"], "dialogue", "--data", talkers["en-text"], "--limit", 3, "--mmi", talkers["en-backward"])
     assert "too few to say" in few.right()
     assert "--data DIALOGUES" in run("evaluate", talkers["en-forward"], "dialogue").fault()
+    assert "--stride means nothing to dialogue" in run(*words, "--stride", 4).fault()
+    assert "--mmi means nothing to bits" in run("evaluate", talkers["en-forward"], "--mmi", talkers["en-backward"]).fault()
 
 
 def test_a_model_is_trained_further_and_the_run_says_from_what(talkers, tmp_path):
