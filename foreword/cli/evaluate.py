@@ -51,7 +51,8 @@ def evaluate(
     words = sort_words(models)
     refuse("tasks" if words.tasks else "bits",
            {"--split": split, "--stride": stride, "--mix": mix, "--mmi": mmi} if words.tasks else
-           {"--mmi": mmi, "--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt, "--overlap": overlap})
+           {"--mmi": mmi, "--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt,
+            "--overlap": overlap})
     if words.tasks:
         ask_tasks(words, Asking(data, shots, seed, limit, examples, show_prompt, precision, as_json, overlap))
         return
