@@ -11,7 +11,7 @@ setup: $(MADE)
 
 $(MADE): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[hf,data,track,fast,bench,harness,tasks,dev]"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[hf,data,track,fast,bench,harness,tasks,transfer,dev]"
 	touch $(MADE)
 
 demo: $(MADE)

@@ -39,7 +39,8 @@ TABLES = (
     ("Networks", "network", networks.KINDS), ("Count models", "network", counts.KINDS),
     ("What the layers of a causal network see", "network.visible", parts.VISIBLE),
     ("Cells of the recurrent network", "network.cell", parts.CELLS), ("Heads", "head", parts.HEADS),
-    ("Objectives", "objective", objectives.KINDS), ("Cuts", "batches", batches.CUTS),
+    ("Objectives", "objective", objectives.KINDS), ("Objectives of labelled examples", "objective", objectives.LABELLED),
+    ("Cuts", "batches", batches.CUTS), ("Cuts of labelled examples", "batches", batches.LABELLED),
     ("Tokenizers", "tokenizer", tokens.KINDS), ("Training", "training", training.KINDS),
     ("Optimizers", "training.optimizer", training.OPTIMIZERS), ("Schedules", "training.schedule", training.SCHEDULES),
 )

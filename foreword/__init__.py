@@ -10,6 +10,7 @@ training    the calendar (Trainer) and the update (Learner)
 assembly    a recipe becomes objects;   exchange: objects become a Hugging Face folder, and back
 runs        a run folder that reloads itself
 generate    continue a text;            evaluate: how good is it, in bits per byte and at tasks
+transfer    what was learned from text, turned to labelled tasks
 bench       our pace beside the machine's limits and other programs'
 cli         one file per verb
 """

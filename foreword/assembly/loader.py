@@ -41,6 +41,12 @@ def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
         merged.lay_over(sizes[size], places)
         merged.values["size"] = size
         merged.places[("size",)] = f"--size {size}"
+    lay_settings(merged, settings)
+    return merged
+
+
+def lay_settings(merged: Written, settings: Sequence[str]) -> None:
+    """What `--set` says, on top."""
     for setting in settings:
         key, equals, text = setting.partition("=")
         if not equals or not key.strip():
@@ -50,7 +56,6 @@ def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
         for part in reversed(path_):
             nested = {part: nested}
         merged.lay_over(nested, {path_[:n]: f"--set {setting}" for n in range(1, len(path_) + 1)})
-    return merged
 
 
 def _parent(name: str, child: Path) -> Path:
@@ -74,10 +79,11 @@ def load(name: str, size: str = "", settings: Sequence[str] = ()) -> Recipe:
     return recipe
 
 
-def from_values(values: dict[str, Any], source: str) -> Recipe:
+def from_values(values: dict[str, Any], source: str, settings: Sequence[str] = ()) -> Recipe:
     """A recipe from plain values (a model folder's config), checked in the same way."""
     merged = Written()
     merged.lay_over(values, {(key,): source for key in values})
+    lay_settings(merged, settings)
     faults: list[Fault] = []
     recipe = construct(Recipe, merged.values, merged, (), faults)
     if faults:

@@ -16,13 +16,14 @@ from foreword.parts.heads import HeadSpec
 from foreword.training.learner import TrainingSpec
 
 NETWORKS = Table("network", {**networks.KINDS.places, **counts.KINDS.places})
+CUTS = Table("cut", {**batches.CUTS.places, **batches.LABELLED.places})
 
 
 class Recipe(Spec):
     """Everything that makes a system what it is. `size` and `extends` tell where the values came from."""
 
     chosen: ClassVar[Mapping[str, Table]] = {
-        "network": NETWORKS, "head": parts.HEADS, "objective": objectives.KINDS, "batches": batches.CUTS,
+        "network": NETWORKS, "head": parts.HEADS, "objective": objectives.EVERY, "batches": CUTS,
         "tokenizer": tokens.KINDS, "training": training.KINDS,
     }
     name: str

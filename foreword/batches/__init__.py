@@ -10,3 +10,5 @@ CUTS = Table("cut", {
     "sessions": "foreword.batches.sessions:Sessions",
     "sentence_pairs": "foreword.batches.sentence_pairs:SentencePairs",
 })
+
+LABELLED = Table("cut of labelled examples", {"examples": "foreword.batches.examples:Examples"})

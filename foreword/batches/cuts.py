@@ -8,7 +8,7 @@ from typing import ClassVar, Literal, Protocol
 import numpy as np
 
 from foreword.basics.messages import Fault, thousands
-from foreword.basics.seeds import Permutation, number_of
+from foreword.basics.seeds import Permutation, chance, number_of
 from foreword.basics.spec import Spec
 from foreword.batches.row import Row
 from foreword.tokens.store import TokenStore
@@ -70,6 +70,33 @@ class Shuffled:
             images = self.order(epoch).at(here - epoch * self.count)
             found += [(number, epoch, image) for number, image in zip(here.tolist(), images.tolist())]
         return found
+
+
+POOL = 32        # batches whose rows are put in order of length together, so that little of a batch is padding
+
+
+class Bucketed(Shuffled):
+    """Shuffled rows of unequal length, those of like length side by side: a batch is still a pure function of its step."""
+
+    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int):
+        super().__init__(len(lengths), batch_size, seed)
+        self.lengths = lengths
+        self.pool = lru_cache(maxsize=4)(self._pool)
+
+    def place(self, number: int) -> int:
+        """Which row is the one of this number in the run."""
+        epoch, index = divmod(number, self.count)
+        size = POOL * self.batch_size
+        return int(self.pool(epoch, index // size)[index % size])
+
+    def _pool(self, epoch: int, pool: int) -> np.ndarray:
+        """Which row stands at each place of a pool: rows of like length side by side, batch by batch in random order."""
+        first = pool * POOL * self.batch_size
+        rows = self.order(epoch).at(np.arange(first, min(first + POOL * self.batch_size, self.count)))
+        alike = rows[np.argsort(self.lengths[rows], kind="stable")]
+        batches = np.split(alike, range(self.batch_size, len(rows), self.batch_size))
+        order = chance(self.seed, epoch, 5, pool).permutation(len(batches))
+        return np.concatenate([batches[i] for i in order])
 
 
 class Windows(Cut):

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import ClassVar, Literal
 
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.basics.seeds import chance
-from foreword.batches.cuts import Cut, Shuffled
+from foreword.batches.cuts import Bucketed, Cut
 from foreword.batches.row import Row
 from foreword.tokens.store import TokenStore
 from foreword.tokens.turns import SKIPPED
-
-POOL = 32        # batches whose rows are put in order of length together, so that little of a batch is padding
 
 
 class Sessions(Cut):
@@ -34,7 +30,7 @@ class Sessions(Cut):
         return SessionCutter(store, length + 1 - begin, batch_size, seed)
 
 
-class SessionCutter(Shuffled):
+class SessionCutter(Bucketed):
     """`room`: the most ids of a row. `left_out` counts replies too long to stand in a row with anything they answer."""
 
     def __init__(self, store: TokenStore, room: int, batch_size: int, seed: int):
@@ -43,31 +39,19 @@ class SessionCutter(Shuffled):
         if not len(self.spans):
             raise Fault(f"{store.folder} ({store.split}) has no reply to learn from: no session of two turns that fit "
                         f"{room} tokens.", "Give more dialogues, or longer rows: --set network.context=...")
-        super().__init__(len(self.spans), batch_size, seed)
-        self.pool = lru_cache(maxsize=4)(self._pool)
+        super().__init__(self.spans[:, 1] - self.spans[:, 0], batch_size, seed)
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         at = step * self.batch_size
         return [self._row(number) for number in range(at + first, at + stop)]
 
     def _row(self, number: int) -> Row:
-        epoch, index = divmod(number, self.count)
-        size = POOL * self.batch_size
-        start, stop = self.spans[self.pool(epoch, index // size)[index % size]].tolist()
+        start, stop = self.spans[self.place(number)].tolist()
         ids = self.store.read(start, stop)
         turn = np.cumsum(np.concatenate([[0], ids[:-1] == self.end]))
         firsts = np.searchsorted(turn, np.arange(turn[-1] + 1))
         skipped = self.store.read_mark(SKIPPED, start, stop)[firsts]        # a turn's [end] is learned if its words are
         return Row(ids, number, self.seed, learned=~skipped[turn])
-
-    def _pool(self, epoch: int, pool: int) -> np.ndarray:
-        """Which row stands at each place of a pool: rows of like length side by side, batch by batch in random order."""
-        first = pool * POOL * self.batch_size
-        rows = self.order(epoch).at(np.arange(first, min(first + POOL * self.batch_size, self.count)))
-        lengths = self.spans[rows, 1] - self.spans[rows, 0]
-        batches = np.split(rows[np.argsort(lengths, kind="stable")], range(self.batch_size, len(rows), self.batch_size))
-        order = chance(self.seed, epoch, 5, pool).permutation(len(batches))
-        return np.concatenate([batches[i] for i in order])
 
 
 def stretches(store: TokenStore, room: int) -> tuple[np.ndarray, int]:

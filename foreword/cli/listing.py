@@ -24,8 +24,8 @@ def list_(
     if what == "recipes":
         rows = [(entry.name, entry.about, ", ".join(entry.sizes)) for entry in entries()]
     else:
-        tables = {"networks": [networks.KINDS, counts.KINDS], "objectives": [objectives.KINDS],
-                  "tokenizers": [tokens.KINDS], "cuts": [batches.CUTS]}
+        tables = {"networks": [networks.KINDS, counts.KINDS], "objectives": [objectives.KINDS, objectives.LABELLED],
+                  "tokenizers": [tokens.KINDS], "cuts": [batches.CUTS, batches.LABELLED]}
         if what == "tasks":
             rows = [("bits", "Bits per byte of whole held-out documents.", ""),
                     *((name, about, ", ".join(variants)) for name, about, variants in task.entries())]

@@ -86,7 +86,7 @@ def write_page(page: Page, path: Path) -> None:
 
 def bars(page: Page) -> str:
     """Bits per byte of every model, best at the top."""
-    figure, axes = _figure(0.42 * len(page.scores) + 0.9)
+    figure, axes = figure_of_height(0.42 * len(page.scores) + 0.9)
     ordered = sorted(page.scores.items(), key=lambda item: -(item[1].bits_per_byte or 0.0))
     values = [score.bits_per_byte or 0.0 for _, score in ordered]
     colours = ["#d9622b" if name == page.highlight else "#4a7c9b" for name, _ in ordered]
@@ -94,11 +94,11 @@ def bars(page: Page) -> str:
     axes.bar_label(drawn, labels=[f"{value:.3f}" for value in values], padding=4, fontsize=9)
     axes.set_xlabel("bits per byte of held-out text (shorter is better)")
     axes.set_xlim(0, max(values) * 1.12)
-    return _svg(figure)
+    return as_svg(figure)
 
 
 def curve(name: str, train: Sequence[tuple[float, float]], valid: Sequence[tuple[float, float]]) -> str:
-    figure, axes = _figure(3.1)
+    figure, axes = figure_of_height(3.1)
     train, valid = ([(tokens / 1e6, nats) for tokens, nats in line] for line in (train, valid))
     axes.plot(*zip(*train), color="#4a7c9b", linewidth=1.1, label="training text")
     if valid:
@@ -107,10 +107,10 @@ def curve(name: str, train: Sequence[tuple[float, float]], valid: Sequence[tuple
     axes.set_ylabel("nats per token")
     axes.set_title(name, fontsize=11, loc="left")
     axes.legend(frameon=False)
-    return _svg(figure)
+    return as_svg(figure)
 
 
-def _figure(height: float) -> tuple[Any, Any]:
+def figure_of_height(height: float) -> tuple[Any, Any]:
     import matplotlib
     matplotlib.use("svg")
     from matplotlib import pyplot
@@ -121,7 +121,7 @@ def _figure(height: float) -> tuple[Any, Any]:
     return figure, axes
 
 
-def _svg(figure: Any) -> str:
+def as_svg(figure: Any) -> str:
     from matplotlib import pyplot
     out = io.StringIO()
     figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})

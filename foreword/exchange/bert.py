@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name, classic
+from foreword.exchange.family import Activations, ActivationsBack, Family, Name, TaskClass, classic
 from foreword.networks.base import Model
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -94,10 +94,18 @@ def architecture(model: Model) -> str:
     return "BertForMaskedLM" if "tokens" in model.heads else "BertModel"
 
 
+_SEQUENCE = TaskClass("BertForSequenceClassification", "classifier", "pooler.dense")
+TASKS = {
+    "classify": _SEQUENCE, "regress": _SEQUENCE, "rank": _SEQUENCE,
+    "choose": TaskClass("BertForMultipleChoice", "classifier", "pooler.dense"),
+    "tag": TaskClass("BertForTokenClassification", "classifier"),
+    "span": TaskClass("BertForQuestionAnswering", "qa_outputs"),
+}
+
 FAMILY = Family(
     model_type="bert", base="bert", prefix="bert.",
     fits=fits, architecture=architecture, names=names, config=config, settings=settings, unsupported=unsupported, heads=heads,
-    constants=("embeddings.position_ids", "embeddings.token_type_ids"), generates=False,
+    constants=("embeddings.position_ids", "embeddings.token_type_ids"), generates=False, tasks=TASKS,
     unread=("pooler.dense.weight", "pooler.dense.bias"),
     copies=(("cls.predictions.decoder.weight", "embeddings.word_embeddings.weight"),
             ("cls.predictions.decoder.bias", "cls.predictions.bias")),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from foreword.assembly.recipe import Recipe, kind
@@ -26,6 +27,22 @@ class Name:
 
 
 @dataclass(frozen=True)
+class TaskClass:
+    """One of their classes for labelled tasks: what it calls the last layer of its head, and the dense layer before it."""
+
+    architecture: str
+    out: str
+    pool: str = ""                      # nothing: there is none
+    bias: bool = True
+
+    def names(self, head: str) -> list[Name]:
+        found = [Name(f"heads.{head}.out.weight", (f"{self.out}.weight",))]
+        found += [Name(f"heads.{head}.out.bias", (f"{self.out}.bias",))] if self.bias else []
+        return found + ([Name(f"heads.{head}.pool.{part}", (f"{self.pool}.{part}",)) for part in ("weight", "bias")]
+                        if self.pool else [])
+
+
+@dataclass(frozen=True)
 class Family:
     model_type: str
     base: str                                                        # the recipe that knows everything else
@@ -39,8 +56,23 @@ class Family:
     constants: tuple[str, ...] = ()                                  # tensors that hold no learned value
     copies: tuple[tuple[str, str], ...] = ()                         # their second names for a tied tensor
     unread: tuple[str, ...] = ()                                     # tensors to leave aside when their head is not there
+    tasks: Mapping[str, TaskClass] = field(default_factory=dict)      # by the kind of our objective
     generates: bool = True
     heads: Callable[[set[str]], set[str]] = lambda there: {"tokens"}   # which heads the given tensors make up
+
+    def every_name(self, recipe: Recipe, heads: set[str]) -> list[Name]:
+        """Those of the network, of its own heads and of a task's."""
+        tasks = [self.tasks[head].names(head) for head in sorted(heads & set(self.tasks))]
+        return [*self.names(recipe, heads), *chain.from_iterable(tasks)]
+
+
+def task_of(recipe: Recipe) -> Any:
+    """The objective of labelled examples, which comes first where something is learned beside it; None: there is none."""
+    return getattr(recipe.objective, "parts", [recipe.objective])[0] if recipe.objective.labelled else None
+
+
+def looks_back(recipe: Recipe) -> bool:
+    return recipe.objective.reads_on or recipe.objective.labelled
 
 
 def classic(network: Any) -> bool:

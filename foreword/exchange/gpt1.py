@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Family, Name, classic
+from foreword.exchange.family import Family, Name, TaskClass, classic, looks_back
 from foreword.exchange.gpt2 import block_names, lm_head
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -55,14 +55,20 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 
 def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and classic(spec) and spec.norm == "after"
+    return (looks_back(recipe) and kind(spec) == "causal_transformer" and classic(spec) and spec.norm == "after"
             and spec.activation in _ACTIVATIONS and not spec.inner and kind(head) == "softmax" and not head.bias)
 
+
+_SEQUENCE = TaskClass("OpenAIGPTForSequenceClassification", "score", bias=False)
+TASKS = {
+    "classify": _SEQUENCE, "regress": _SEQUENCE, "rank": _SEQUENCE,
+    "choose": TaskClass("OpenAIGPTDoubleHeadsModel", "multiple_choice_head.summary"),
+}
 
 FAMILY = Family(
     model_type="openai-gpt", base="gpt1", prefix="transformer.",
     fits=fits,
     architecture=lambda model: "OpenAIGPTLMHeadModel",
-    names=names, config=config, settings=settings, unsupported=unsupported,
+    names=names, config=config, settings=settings, unsupported=unsupported, tasks=TASKS,
     constants=(".attn.bias", "position_ids"), copies=(("lm_head.weight", "tokens_embed.weight"),),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name, classic
+from foreword.exchange.family import Activations, ActivationsBack, Family, Name, TaskClass, classic, looks_back
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -76,14 +76,22 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 
 def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and classic(spec) and spec.norm == "before"
+    return (looks_back(recipe) and kind(spec) == "causal_transformer" and classic(spec) and spec.norm == "before"
             and kind(head) == "softmax" and not head.bias)
 
+
+_SEQUENCE = TaskClass("GPT2ForSequenceClassification", "score", bias=False)
+TASKS = {
+    "classify": _SEQUENCE, "regress": _SEQUENCE, "rank": _SEQUENCE,
+    "choose": TaskClass("GPT2DoubleHeadsModel", "multiple_choice_head.summary"),
+    "tag": TaskClass("GPT2ForTokenClassification", "classifier"),
+    "span": TaskClass("GPT2ForQuestionAnswering", "qa_outputs"),
+}
 
 FAMILY = Family(
     model_type="gpt2", base="gpt2", prefix="transformer.",
     fits=fits,
     architecture=lambda model: "GPT2LMHeadModel",
-    names=names, config=config, settings=settings, unsupported=unsupported,
+    names=names, config=config, settings=settings, unsupported=unsupported, tasks=TASKS,
     constants=(".attn.bias", ".attn.masked_bias"), copies=(("lm_head.weight", "wte.weight"),),
 )

@@ -11,7 +11,16 @@ from itertools import chain
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name, learned_and_layered, windows
+from foreword.exchange.family import (
+    Activations,
+    ActivationsBack,
+    Family,
+    Name,
+    TaskClass,
+    learned_and_layered,
+    looks_back,
+    windows,
+)
 from foreword.exchange.gpt2 import lm_head
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -104,14 +113,21 @@ def obstacle(recipe: Recipe) -> str:
 
 def _would_fit(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (head is not None and recipe.objective.reads_on and kind(spec) == "causal_transformer" and learned_and_layered(spec)
+    return (head is not None and looks_back(recipe) and kind(spec) == "causal_transformer" and learned_and_layered(spec)
             and spec.norm == "before" and kind(head) == "softmax" and not head.bias)
 
+
+_SEQUENCE = TaskClass("GPTNeoForSequenceClassification", "score", bias=False)
+TASKS = {
+    "classify": _SEQUENCE, "regress": _SEQUENCE, "rank": _SEQUENCE,
+    "tag": TaskClass("GPTNeoForTokenClassification", "classifier"),
+    "span": TaskClass("GPTNeoForQuestionAnswering", "qa_outputs"),
+}
 
 FAMILY = Family(
     model_type="gpt_neo", base="gpt3", prefix="transformer.",
     fits=fits,
     architecture=lambda model: "GPTNeoForCausalLM",
-    names=names, config=config, settings=settings, unsupported=unsupported,
+    names=names, config=config, settings=settings, unsupported=unsupported, tasks=TASKS,
     constants=(".attn.attention.bias", ".attn.attention.masked_bias"), copies=(("lm_head.weight", "wte.weight"),),
 )

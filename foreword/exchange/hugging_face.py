@@ -4,7 +4,7 @@ so that every tensor is accounted for by name. Nothing is ever unpickled and no 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,13 @@ from torch import Tensor
 
 from foreword.assembly import loader
 from foreword.assembly.build import blank_model
-from foreword.assembly.recipe import Recipe
+from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
 from foreword.counts.model import CountModel
-from foreword.exchange import bert, gpt1, gpt2, gpt_neo, nanochat
-from foreword.exchange.family import Family, Name
+from foreword.exchange import bert, gpt1, gpt2, gpt_neo, nanochat, tasks
+from foreword.exchange.family import Family, Name, task_of
 from foreword.networks.base import Model
 from foreword.tokens.tokenizer import Tokenizer, Vocabulary
 
@@ -30,7 +30,7 @@ FAMILIES: dict[str, Family] = {family.model_type: family
 OWN = "foreword"        # model_type of folders for which Hugging Face has no class
 FORMAT = 1
 TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")       # of their fine-tuned classes
-HEADS = ("lm_head.", "cls.")       # what their language-model classes put beside the trunk
+HEADS = ("lm_head.", "cls.", *TASK_HEADS)       # what their classes put beside the trunk
 
 
 @dataclass(frozen=True)
@@ -40,13 +40,16 @@ class Loaded:
     recipe: Recipe
     model: Any                        # Model or CountModel
     tokenizer: Tokenizer | None       # a folder of weights alone has none
+    unread: dict[str, Tensor] = field(default_factory=dict)       # by their names: what no head of the model uses
 
 
 def family_of(recipe: Recipe) -> Family | None:
     """The family in whose layout a recipe's model can be written, if there is one."""
     if recipe.head is None:
         return None
-    return next((family for family in FAMILIES.values() if family.fits(recipe)), None)
+    task = task_of(recipe)
+    return next((family for family in FAMILIES.values() if family.fits(recipe) and (task is None or kind(task) in family.tasks)),
+                None)
 
 
 def write(folder: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer | None, card: str = "") -> None:
@@ -56,8 +59,10 @@ def write(folder: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer | None,
     if family is None:
         config, tensors = _own(recipe, model)
     else:
-        config = {"architectures": [family.architecture(model)], **family.config(recipe, tokenizer),
-                  "vocab_size": model.network.table().size(0), "dtype": "float32"}
+        task = task_of(recipe)
+        architecture = family.architecture(model) if task is None else family.tasks[kind(task)].architecture
+        config = {"architectures": [architecture], **family.config(recipe, tokenizer),
+                  "vocab_size": model.network.table().size(0), "dtype": "float32", **tasks.config(recipe, task, tokenizer)}
         tensors = _theirs(family, recipe, model)
     write_json(folder / "config.json", config)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
@@ -74,14 +79,14 @@ def _own(recipe: Recipe, model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]
         arrays = {name: torch.from_numpy(array.copy()) for name, array in model.arrays().items()}
     else:
         arrays = {name: tensor.detach().contiguous() for name, tensor in model.weights().items()}
-    kind = type(model if isinstance(model, CountModel) else model.network).__name__
-    return {"model_type": OWN, "architectures": [kind], "foreword": {"format": FORMAT, "recipe": recipe.values()}}, arrays
+    made = type(model if isinstance(model, CountModel) else model.network).__name__
+    return {"model_type": OWN, "architectures": [made], "foreword": {"format": FORMAT, "recipe": recipe.values()}}, arrays
 
 
 def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
     ours = {name: tensor.detach() for name, tensor in model.weights().items()}
     found: dict[str, Tensor] = {}
-    for name in family.names(recipe, set(model.heads)):
+    for name in family.every_name(recipe, set(model.heads)):
         tensor = ours.pop(name.ours)
         for part, theirs, scale in zip(tensor.chunk(len(name.theirs)), name.theirs, name.scales or (1.0,) * len(name.theirs)):
             plain = theirs.startswith(HEADS)       # heads stand beside the trunk, not in it
@@ -138,16 +143,21 @@ def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: 
                  tokenizer: Tokenizer | None) -> Loaded:
     if asked := family.unsupported(config):
         raise Fault(f"{folder / 'config.json'} asks for {', '.join(asked)}, which Foreword does not have.")
-    if aside := {name for name in tensors if name.startswith(TASK_HEADS)}:
+    task = tasks.settings(config, family, set(tensors))
+    if aside := {name for name in tensors if name.startswith(TASK_HEADS) and not task}:
         say(f"{folder}: only the trunk is opened; the task head ({', '.join(sorted(aside))}) is left aside.")
     tensors = {_plain(name, family): tensor for name, tensor in tensors.items()
                if name not in aside and not any(name.endswith(constant) for constant in family.constants)}
-    heads = family.heads(set(tensors))
+    for copy, original in family.copies:
+        if copy in tensors and original not in tensors:        # one of two names for a tied tensor is kept, not always the first
+            tensors[original] = tensors.pop(copy)
+    heads = {task["objective"]["kind"]} if task else family.heads(set(tensors))
     merged = loader.written(family.base)
     merged.lay_over(family.settings(config, heads), {(): str(folder / "config.json")})
+    merged.lay_over(task, {(): str(folder / "config.json")})
     merged.values["name"] = folder.name if folder.name != "model" else family.base
     recipe = loader.from_values(merged.values, str(folder / "config.json"))
-    names = family.names(recipe, heads)
+    names = family.every_name(recipe, heads)
     table = next(name.theirs[0] for name in names if name.ours == "network.embeddings.tokens.weight")
     size = tensors[table].size(0) if table in tensors else int(config.get("vocab_size", 1))
     model = blank_model(recipe, Vocabulary(int(size), tokenizer.vocabulary().end if tokenizer else -1, ()))
@@ -161,11 +171,9 @@ def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: 
                             if copy == "lm_head.weight" else "")
             del tensors[copy]
     wanted = {theirs for name in names for theirs in name.theirs}
-    for name in family.unread:
-        if name not in wanted:
-            tensors.pop(name, None)
+    unread = {name: tensors.pop(name) for name in family.unread if name in tensors and name not in wanted}
     place(model, names, tensors, str(folder))
-    return Loaded(recipe, model.eval(), tokenizer)
+    return Loaded(recipe, model.eval(), tokenizer, unread)
 
 
 def _tied(recipe: Recipe, copy: str) -> bool:

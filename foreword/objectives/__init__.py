@@ -9,3 +9,13 @@ KINDS = Table("objective", {
     "next_sentence": "foreword.objectives.next_sentence:NextSentence",
     "together": "foreword.objectives.combine:Together",
 })
+LABELLED = Table("objective of labelled examples", {
+    "classify": "foreword.objectives.classify:Classify",
+    "regress": "foreword.objectives.regress:Regress",
+    "choose": "foreword.objectives.choose:Choose",
+    "span": "foreword.objectives.span:Extract",
+    "tag": "foreword.objectives.tag:Tag",
+    "rank": "foreword.objectives.rank:Rank",
+    "read_along": "foreword.objectives.read_along:ReadAlong",
+})
+EVERY = Table("objective", {**KINDS.places, **LABELLED.places})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
@@ -36,6 +36,10 @@ class Batch:
     def tokens(self) -> int:
         return self.inputs.ids.numel() if self.inputs.real is None else int(self.inputs.real.sum())
 
+    def beside(self, others: Sequence[Batch]) -> Batch:
+        """The same inputs, and the targets of all."""
+        return replace(self, targets={name: target for batch in (self, *others) for name, target in batch.targets.items()})
+
     def rows(self, start: int, stop: int) -> Batch:
         targets = {name: target[start:stop] for name, target in self.targets.items()}
         return replace(self, inputs=self.inputs.rows(start, stop), targets=targets)
@@ -66,6 +70,7 @@ class Objective(Spec):
     writes: ClassVar[frozenset[str]] = frozenset({"ids"})      # the fields of Inputs that `collate` fills
     reads_on: ClassVar[bool] = False                           # it teaches to guess the next token from those before
     specials: ClassVar[tuple[str, ...]] = ()                   # the special tokens it cannot do without
+    labelled: ClassVar[bool] = False                           # it learns from labelled examples, not from text
 
     def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
         return {"tokens": token_head()}

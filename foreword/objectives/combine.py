@@ -12,7 +12,7 @@ from torch import nn
 from foreword.basics.registry import Table
 from foreword.batches.row import Row
 from foreword.networks.base import Model, Output
-from foreword.objectives import KINDS
+from foreword.objectives import EVERY
 from foreword.objectives.base import Batch, Charge, Objective
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -21,13 +21,17 @@ class Together(Objective):
     """The first objective lays out what the network reads; the others add their own targets and charges."""
 
     kind: Literal["together"] = "together"
-    chosen: ClassVar[Mapping[str, Table]] = {"parts": KINDS}
+    chosen: ClassVar[Mapping[str, Table]] = {"parts": EVERY}
     parts: list[SerializeAsAny[Objective]]
     weights: list[float] | None = None        # one for each part; all 1 if not said
 
     @property
     def writes(self) -> frozenset[str]:       # type: ignore[override]
         return frozenset().union(*(part.writes for part in self.parts))
+
+    @property
+    def labelled(self) -> bool:               # type: ignore[override]
+        return any(part.labelled for part in self.parts)
 
     @property
     def specials(self) -> tuple[str, ...]:    # type: ignore[override]
@@ -48,8 +52,8 @@ class Together(Objective):
         return max(part.positions(ids, texts) for part in self.parts)
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
-        batches = [part.collate(rows, tokenizer) for part in self.parts]
-        return replace(batches[0], targets={k: v for batch in batches for k, v in batch.targets.items()})
+        first, *others = (part.collate(rows, tokenizer) for part in self.parts)
+        return first.beside(others)
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         found = {}

@@ -14,11 +14,15 @@ from foreword.tokens.tokenizer import Tokenizer
 
 def padded(rows: Sequence[np.ndarray], fill: int) -> Tensor:
     """[rows, longest], filled up at the right."""
+    return torch.from_numpy(filled_up(rows, fill, np.int64))
+
+
+def filled_up(rows: Sequence[np.ndarray], fill: float, dtype: type[np.generic]) -> np.ndarray:
     longest = max(map(len, rows))
-    out = np.full((len(rows), longest), fill, np.int64)
+    out = np.full((len(rows), longest), fill, dtype)
     for line, row in zip(out, rows):
         line[: len(row)] = row
-    return torch.from_numpy(out)
+    return out
 
 
 def real(rows: Sequence[np.ndarray]) -> Tensor | None:

@@ -22,6 +22,7 @@ from foreword.basics.messages import Fault, Interrupted, RunFailed, duration, th
 from foreword.basics.progress import say, ticking
 from foreword.basics.seeds import number_of
 from foreword.basics.version import VERSION
+from foreword.batches.cuts import Cutter
 from foreword.batches.mixture import Data, Mixture, MixtureCutter, Source, cutter_over, open_data
 from foreword.batches.stream import Ahead, Stream
 from foreword.networks.base import Model
@@ -66,16 +67,22 @@ class Session:
         self.tokenizer = store.tokenizer
         spec = recipe.training
         torch.manual_seed(number_of("weights", spec.seed))
-        self.model = model_for(recipe, self.tokenizer.vocabulary())
+        model = model_for(recipe, self.tokenizer.vocabulary())
+        self.prepare(model, cutter_over(store, recipe.batches, spec.batch_size, spec.seed))
+        self.trainer.held_out = lambda: self.held_out(self.valid)
+
+    def prepare(self, model: Any, cutter: Cutter) -> None:
+        """What trains this model on these rows."""
+        recipe, spec = self.recipe, self.recipe.training
+        self.model, self.cutter = model, cutter
         self.learner: Learner = spec.learner(self.model, recipe.objective, self.tokenizer, self.hardware)   # type: ignore[attr-defined]
-        self.cutter = cutter_over(store, recipe.batches, spec.batch_size, spec.seed)
         ramp = getattr(spec, "ramp", None)
         growth = ramp.growth(spec.batch_size, recipe.batches.length) if ramp else None
         stream = Stream(self.cutter, self.learner.collate, spec.batch_size, growth=growth)
         batches = Ahead(stream) if self.hardware.prefetch else stream
         self.trainer = Trainer(self.learner, batches, Budget.parse(spec.budget))
-        self.trainer.held_out = lambda: self.held_out(self.valid)
         self.board: Any = None
+        self.enough = False          # there is nothing more to gain: it ends before its budget
         self.evaluating = 0.0        # seconds of this sitting
 
     def held_out(self, valid: Data) -> Iterator[Any]:
@@ -128,7 +135,7 @@ class Session:
             finally:
                 if isinstance(trainer.stream, Ahead):
                     trainer.stream.close()
-        if not finished:
+        if not finished and not self.enough:
             self.save()
             raise Interrupted(f"stopped at step {trainer.progress.step:,}; all of it is saved in {self.run.path}.",
                               "The same command goes on from there.")

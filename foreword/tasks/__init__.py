@@ -12,8 +12,21 @@ SOURCES = Table("source", {
     "winograd": "foreword.tasks.published:Winograd",
     "squad": "foreword.tasks.published:Squad",
     "cbt": "foreword.tasks.published:ChildrensBooks",
+    "race": "foreword.tasks.published:Race",
+    "conll": "foreword.tasks.conll:Conll",
+    "slashed": "foreword.tasks.conll:Slashed",
     "arithmetic": "foreword.tasks.arithmetic:Arithmetic",
     "scramble": "foreword.tasks.scramble:Scramble",
+})
+
+LEARN = Table("kind of labelled task", {
+    "classify": "foreword.tasks.learn:Classify",
+    "pair": "foreword.tasks.learn:Pair",
+    "similarity": "foreword.tasks.learn:Similarity",
+    "choice": "foreword.tasks.learn:Choose",
+    "span": "foreword.tasks.learn:Extract",
+    "tag": "foreword.tasks.learn:Tag",
+    "rank": "foreword.tasks.learn:Rank",
 })
 
 KINDS = Table("request kind", {

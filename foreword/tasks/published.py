@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 import xml.etree.ElementTree as xml
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from foreword.basics.messages import Fault
-from foreword.tasks.sources import Files, JsonLines, numbered, text_of
+from foreword.tasks.sources import SPLITS, Files, JsonLines, Shelf, Source, numbered, text_of
 from foreword.text.rows import RowFault
 
 
@@ -31,7 +31,10 @@ class Aristo(Files):
 
 
 class Squad(Files):
-    """SQuAD's JSON: articles, paragraphs, questions, each with one or more right answers."""
+    """SQuAD's JSON: articles, paragraphs, questions, each with one or more right answers; in 2.0 perhaps none.
+
+    CMRC 2018 and DRCD have it too. `spans` are the answers with the character at which each begins.
+    """
 
     kind: Literal["squad"] = "squad"
 
@@ -40,11 +43,41 @@ class Squad(Files):
             for article in json.loads(text_of(path))["data"]:
                 for paragraph in article["paragraphs"]:
                     for asked in paragraph["qas"]:
-                        answers = list(dict.fromkeys(answer["text"] for answer in asked["answers"]))
-                        yield {"title": article["title"].replace("_", " "), "context": paragraph["context"],
-                               "question": asked["question"].strip(), "answers": answers}
+                        right = [] if asked.get("is_impossible") else asked["answers"]
+                        title = article.get("title", paragraph.get("id", ""))        # CMRC has none
+                        yield {"id": str(asked.get("id", "")), "title": str(title).replace("_", " "),
+                               "context": paragraph["context"], "question": asked["question"].strip(),
+                               "answers": list(dict.fromkeys(answer["text"] for answer in right)),
+                               "spans": list(map(dict, dict.fromkeys((("text", answer["text"]), ("start", answer["answer_start"]))
+                                                                     for answer in right)))}
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise Fault(f"this is not a SQuAD file: {error!r}.", where=str(path)) from error
+
+
+class Race(Source):
+    """RACE: a folder of passages, each a JSON file {"article", "questions", "options", "answers"}. Fields: one question each."""
+
+    kind: Literal["race"] = "race"
+    train: str = ""
+    valid: str = ""
+    test: str = ""
+
+    def splits(self) -> list[str]:
+        return [name for name in SPLITS if getattr(self, name)]
+
+    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = []
+        for path in sorted(shelf.find(getattr(self, split), folder=True).rglob("*.txt")):
+            try:
+                passage = json.loads(text_of(path))
+                for question, options, answer in zip(passage["questions"], passage["options"], passage["answers"], strict=True):
+                    found.append({"id": f"{path.stem}-{len(found)}", "article": passage["article"], "question": question,
+                                  "options": options, "answer": answer})
+            except (KeyError, TypeError, ValueError) as error:
+                raise Fault(f"this is not a passage of RACE: {error!r}.", where=str(path)) from error
+        if not found:
+            raise Fault(f"{getattr(self, split)} holds no passage.")
+        return found
 
 
 POSSESSIVE = ("his", "her", "its", "their", "my", "our")       # `her` is one in every schema of the collection

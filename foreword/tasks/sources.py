@@ -24,8 +24,16 @@ class Shelf:
     beside: Path
     data: Path | None = None
 
-    def find(self, name: str) -> Path:
-        return place.find(name, self.beside, self.data)
+    def find(self, name: str, folder: bool = False) -> Path:
+        return place.find(name, self.beside, self.data, folder)
+
+
+class Line(dict[str, Any]):
+    """A row that knows on which line of its file it begins."""
+
+    def __init__(self, row: Mapping[str, Any], line: int):
+        super().__init__(row)
+        self.line = line
 
 
 class Source(Spec):
@@ -36,6 +44,10 @@ class Source(Spec):
 
     def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
         raise NotImplementedError
+
+    def shown(self, split: str) -> str:
+        """What a split is called in messages: its file."""
+        return str(getattr(self, split, split))
 
 
 class Files(Source):
@@ -85,7 +97,7 @@ class JsonLines(Files):
         for number, row in json_rows(numbered(path)):
             if not isinstance(row, dict):
                 raise RowFault(number, f"this line is a JSON {type(row).__name__}, not an object.")
-            yield row
+            yield Line(row, number)
 
 
 class Columns(Files):
@@ -102,7 +114,7 @@ class Columns(Files):
         for number, row in cells:
             if len(row) != len(names):
                 raise RowFault(number, f"this row has {len(row)} columns, not the {len(names)} of {', '.join(names)}.")
-            yield dict(zip(names, row))
+            yield Line(dict(zip(names, row)), number)
 
 
 class Csv(Columns):

@@ -14,7 +14,9 @@ from foreword.basics.registry import Table
 from foreword.basics.sections import Written, construct
 from foreword.basics.seeds import chance, number_of
 from foreword.basics.spec import Spec
-from foreword.tasks import KINDS, SOURCES
+from foreword.tasks import KINDS, LEARN, SOURCES
+from foreword.tasks.hub import Hub
+from foreword.tasks.learn import Learn
 from foreword.tasks.requests import Kind, Row, Unusable
 from foreword.tasks.sources import SPLITS, Shelf, Source
 from foreword.tasks.template import NoField, value
@@ -25,13 +27,15 @@ KNOWN = Path(__file__).parent / "known"
 class TaskSpec(Spec):
     """What a task file says."""
 
-    chosen: ClassVar[Mapping[str, Table]] = {"source": SOURCES, "request": KINDS}
+    chosen: ClassVar[Mapping[str, Table]] = {"source": SOURCES, "request": KINDS, "learn": LEARN}
 
     name: str
     about: str = ""
     paper: str = ""
     source: Source
-    request: Kind
+    request: Kind | None = None      # how a language model is asked; a task may only be learned
+    learn: Learn | None = None       # what is learned from its labels; a task may only be asked
+    hub: Hub | None = None           # the same data at huggingface.co
     split: str = "test"              # what is asked
     shots: int = 0                   # solved examples before each question, unless --shots says another number
     shots_from: str = "train"        # where they are drawn
@@ -40,6 +44,9 @@ class TaskSpec(Spec):
 
     def faults(self) -> list[tuple[str, str]]:
         there = self.source.splits()
+        if self.request is None:
+            missing = "a task needs a section [request] (how it is asked) or [learn] (what is learned)."
+            return [] if self.learn else [("name", missing)]
         found = [] if self.shots >= 0 else [("shots", f"a number of examples is at least 0 (it says {self.shots}).")]
         for setting in ("split", "shots_from"):
             if (said := getattr(self, setting)) not in there and (setting == "split" or self.shots or said not in SPLITS):
@@ -78,6 +85,9 @@ class Task:
 
     @property
     def kind(self) -> Kind:
+        if self.spec.request is None:
+            raise Fault(f"{self.name} is a task to be learned, not one to be asked.",
+                        f"Teach it:  foreword finetune MODEL {self.name}")
         return self.spec.request
 
     def examples(self, limit: int | None = None) -> tuple[list[Example], list[str]]:
@@ -135,12 +145,16 @@ class Task:
         return self._asked if self._same_split else self._rows(self.pool)
 
     def _rows(self, split: str) -> Sequence[Row]:
-        try:
-            rows = self.spec.source.rows(split, self.shelf)
-        except Fault as fault:
-            raise Fault(fault.what, fault.do, where=fault.where or self.place(f"source.{split}")) from fault
+        rows = self.source_rows(split)
         self._check(rows[0])
         return rows
+
+    def source_rows(self, split: str) -> Sequence[Row]:
+        """The rows of a split, as its source gives them."""
+        try:
+            return self.spec.source.rows(split, self.shelf)
+        except Fault as fault:
+            raise Fault(fault.what, fault.do, where=fault.where or self.place(f"source.{split}")) from fault
 
     def _check(self, row: Row) -> None:
         """Every field that a template speaks of is there."""
@@ -181,6 +195,11 @@ def is_task(word: str) -> bool:
 
 
 def load(word: str, data: Path | None = None) -> list[Task]:
+    """The tasks of a name or file that can be asked: all its variants, or the one named."""
+    return [task for task in opened(word, data) if task.kind]        # `kind` says so if it cannot be asked
+
+
+def opened(word: str, data: Path | None = None) -> list[Task]:
     """The task of a name or file, or all its variants; `name/variant` is one of them. All faults at once."""
     path, variant = _find(word)
     values, lines = toml.read(path)

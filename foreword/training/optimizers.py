@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -11,6 +12,8 @@ from torch.optim import Optimizer
 
 from foreword.basics.spec import Spec
 from foreword.parts.attention import Stacked
+
+_BLOCK = re.compile(r"network\.blocks\.(\d+)\.")
 
 
 class OptimizerSpec(Spec):
@@ -38,6 +41,17 @@ def groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict]:
     return [group for group in found if group["params"]]
 
 
+def depths(model: nn.Module) -> list[tuple[list[Tensor], int]]:
+    """Parameters by how many layers lie between them and the heads: 0 for heads and a last norm, the most for embeddings."""
+    found: dict[int, list[Tensor]] = {}
+    numbers = {name: int(match[1]) for name, _ in model.named_parameters() if (match := _BLOCK.match(name))}
+    layers = max(numbers.values(), default=-1) + 1
+    for name, parameter in model.named_parameters():
+        under = layers + 1 if name.startswith("network.embeddings.") else layers - numbers[name] if name in numbers else 0
+        found.setdefault(under, []).append(parameter)
+    return [(found[under], under) for under in sorted(found)]
+
+
 class AdamW(OptimizerSpec):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
 
@@ -45,9 +59,14 @@ class AdamW(OptimizerSpec):
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
     weight_decay: float = 0.01
+    layer_decay: float | None = None       # each layer learns at this share of the rate of the one above (Howard & Ruder 2018)
 
     def build(self, model: nn.Module) -> list[Optimizer]:
-        return [self.over(model.parameters())]
+        if self.layer_decay is None:
+            return [self.over(model.parameters())]
+        shared = [{**group, "lr": self.learning_rate * self.layer_decay**under}
+                  for parameters, under in depths(model) for group in groups(parameters, self.weight_decay)]
+        return [torch.optim.AdamW(shared, self.learning_rate, self.betas, self.epsilon, fused=True)]
 
     def over(self, parameters: Iterable[Tensor]) -> Optimizer:
         return torch.optim.AdamW(groups(parameters, self.weight_decay), self.learning_rate, self.betas, self.epsilon,

@@ -862,14 +862,19 @@ def test_bert_is_drawn_within_two_deviations() -> None:
 
 @pytest.mark.parametrize("cls", ["GPT2ForSequenceClassification", "BertForSequenceClassification", "BertForQuestionAnswering",
                                  "OpenAIGPTForSequenceClassification"])
-def test_a_task_class_opens_as_its_trunk_and_says_so(cls, tmp_path, capsys):
+@pytest.mark.parametrize("known", [True, False])
+def test_a_task_class_opens_with_its_trunk_and_a_class_we_lack_says_that_it_lost_its_head(cls, known, tmp_path, capsys):
     theirs = getattr(transformers, cls)
     small = ({"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64} if cls.startswith("Bert")
              else {"n_embd": 32, "n_layer": 2, "n_head": 2})
     model = theirs(theirs.config_class(vocab_size=60, pad_token_id=0, **small)).eval()
     model.save_pretrained(tmp_path / "model")
+    if not known:
+        config = json.loads((tmp_path / "model/config.json").read_text())
+        (tmp_path / "model/config.json").write_text(json.dumps({**config, "architectures": ["GPT9ForMusic"]}))
     ours = foreword.load(tmp_path / "model")
-    assert "left aside" in capsys.readouterr().err
+    assert ("left aside" in capsys.readouterr().err) != known
+    assert len(ours.model.heads) == known or not known
     ids = torch.randint(60, (1, 9))
     with torch.no_grad():
         expected = getattr(model, model.base_model_prefix)(ids).last_hidden_state

@@ -1,0 +1,45 @@
+"""Labelled examples as rows: every one once per epoch, in an order drawn anew, those of like length side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+import numpy as np
+
+from foreword.batches.cuts import Bucketed, Cut
+from foreword.batches.encoded import Encoded
+from foreword.batches.row import Row
+
+
+class Examples(Cut):
+    """One labelled example a row. `length`: the most tokens of a sequence, specials included."""
+
+    kind: Literal["examples"] = "examples"
+    ragged: ClassVar[bool] = True
+    keep: Literal["head", "tail", "all"] = "head"     # which end of a text that is too long is read; all: it is refused
+    windows: bool = False                        # classes of a long text: all of it in windows, and the mean of what they say
+    stride: int | None = None                    # tokens from one window to the next; half of what fits if not said
+
+    def longest(self) -> tuple[int, int]:
+        return self.length or 0, 1               # specials are counted in: a sequence is read as it is
+
+    def faults(self) -> list[tuple[str, str]]:
+        return [("stride", f"stride must be at least 1 (it says {self.stride}).")] if (self.stride or 1) < 1 else []
+
+    def of(self, encoded: Sequence[Encoded], batch_size: int, seed: int) -> ExampleCutter:
+        return ExampleCutter(encoded, batch_size, seed)
+
+
+class ExampleCutter(Bucketed):
+    def __init__(self, encoded: Sequence[Encoded], batch_size: int, seed: int):
+        super().__init__(np.asarray([one.length for one in encoded]), batch_size, seed)
+        self.encoded = encoded
+
+    def rows(self, step: int, first: int, stop: int) -> list[Row]:
+        at = step * self.batch_size
+        return [row_of(self.encoded[self.place(number)], number, self.seed) for number in range(at + first, at + stop)]
+
+
+def row_of(one: Encoded, number: int = 0, seed: int = 0) -> Row:
+    return Row(one.sequences[0].ids, number, seed, example=one)

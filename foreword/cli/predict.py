@@ -1,0 +1,41 @@
+"""`foreword predict`: label new text with a fine-tuned run."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from foreword.cli.options import Json
+
+
+def predict(
+    run: Annotated[Path, typer.Argument(help="A fine-tuned run.")],
+    file: Annotated[Path, typer.Argument(
+        help="csv, tsv or jsonl with the columns of training, labels left out; or txt, a text on each line.")],
+    out: Annotated[Path | None, typer.Option("--out", help="Write the answers to this file, as jsonl.")] = None,
+    as_json: Json = False,
+) -> None:
+    """The answer for each example: a class, a number, the right choice, a stretch of text, tags, or a score."""
+    from foreword.basics.files import write_text
+    from foreword.basics.progress import say
+    from foreword.transfer.finetune import told
+    from foreword.transfer.predicting import Predictor
+
+    opened = Predictor(run)
+    examples = opened.examples(file)
+    said = opened.predict(examples)
+    if cut := opened.writer.told():
+        say(f"{file}: {cut}")
+    rows = [{name: value for name, value in told(example, answer).items() if name != "label"}
+            for example, answer in zip(examples, said.answers)]
+    if out is not None:
+        write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        say(f"{len(rows):,} answers in {out}")
+        return
+    for row in rows:
+        answer = row["answer"]
+        shown = " ".join(answer) if isinstance(answer, tuple) else answer
+        print(json.dumps(row, ensure_ascii=False) if as_json else f"{row['id']}\t{shown}")

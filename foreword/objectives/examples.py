@@ -1,0 +1,147 @@
+"""What objectives of labelled examples share: a batch in which an example may be several sequences, and where these are read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from foreword.batches.encoded import Encoded
+from foreword.batches.row import Row
+from foreword.networks.base import Inputs, Model, Output
+from foreword.objectives.base import NOTHING, Batch, Objective
+from foreword.objectives.layout import padded
+from foreword.parts.task_heads import Reading
+from foreword.tokens.tokenizer import Tokenizer
+
+Unit = Literal["example", "sequence", "value"]        # what counts as one guess of a target
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleBatch(Batch):
+    """Sequences of examples, one behind the other. A row of it is an example: its sequences are never parted."""
+
+    there: Tensor                        # [sequences, positions], False at padding, whether or not the network is told
+    counts: tuple[int, ...]              # sequences of each example
+    units: dict[str, Unit]               # by target; those of a sequence or of a value have a row for each sequence
+
+    @property
+    def size(self) -> int:
+        return len(self.counts)
+
+    @property
+    def tokens(self) -> int:
+        return int(self.there.sum())
+
+    @property
+    def guesses(self) -> dict[str, int]:
+        def count(name: str, target: Tensor) -> int:
+            asked = ~target.isnan() if target.is_floating_point() else target != NOTHING
+            return int((asked if self.units[name] == "value" or asked.dim() == 1 else asked.any(1)).sum())
+        return {name: count(name, target) for name, target in self.targets.items()}
+
+    def beside(self, others: Sequence[Batch]) -> ExampleBatch:
+        units = {name: unit for batch in (self, *others) if isinstance(batch, ExampleBatch) for name, unit in batch.units.items()}
+        joined = super().beside(others)
+        return replace(self, targets=joined.targets, units=units)
+
+    def rows(self, start: int, stop: int) -> ExampleBatch:
+        ends = [0, *accumulate(self.counts)]
+        first, last = ends[min(start, self.size)], ends[min(stop, self.size)]
+        targets = {name: target[start:stop] if self.units[name] == "example" else target[first:last]
+                   for name, target in self.targets.items()}
+        return replace(self, inputs=self.inputs.rows(first, last), targets=targets, there=self.there[first:last],
+                       counts=self.counts[start:stop])
+
+    def to(self, device: torch.device | str) -> ExampleBatch:
+        moved = super().to(device)
+        return replace(self, inputs=moved.inputs, targets=moved.targets, there=self.there.to(device))
+
+
+class FromExamples(Objective):
+    """Learns what stands in labelled examples. `reading`: where the network's own manner puts what it has understood."""
+
+    labelled: ClassVar[bool] = True
+    unit: ClassVar[Unit] = "example"
+    reading: Reading = "first"
+    dropout: float = 0.1                 # before the last layer of the head
+
+    @property
+    def writes(self) -> frozenset[str]:       # type: ignore[override]
+        # a network that looks back never sees what is padded at the right
+        return frozenset({"ids", "real", "segments"} if self.reading == "first" else {"ids"})
+
+    @property
+    def specials(self) -> tuple[str, ...]:    # type: ignore[override]
+        return ("[cls]", "[separator]") if self.reading == "first" else ("[start]", "[delimiter]", "[extract]")
+
+    @property
+    def name(self) -> str:
+        """Of the head, the target and the charge."""
+        return self.kind                      # type: ignore[attr-defined]
+
+    def head(self, width: int) -> nn.Module:
+        raise TypeError(f"{type(self).__name__} has no head.")
+
+    def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
+        return {self.name: self.head(width)}
+
+    def targets(self, examples: Sequence[Encoded]) -> Tensor:
+        """What is to be guessed; NOTHING where an example has no label."""
+        raise TypeError(f"{type(self).__name__} has no targets.")
+
+    def collate(self, rows: list[Row], tokenizer: Tokenizer) -> ExampleBatch:
+        examples = examples_of(rows)
+        return laid_out(examples, tokenizer, self.reading, {self.name: self.targets(examples)}, {self.name: self.unit})
+
+    def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:
+        """For each example of the batch, what the head says of it."""
+        raise TypeError(f"{type(self).__name__} has no scores.")
+
+    def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
+        part = batch.rows(row, row + 1)
+        assert isinstance(part, ExampleBatch)
+        read = [tokenizer.decode(ids[there].tolist(), keep_specials=True) for ids, there in zip(part.inputs.ids, part.there)]
+        return "\n".join([f"{self.name}: {part.targets[self.name].tolist()}", *(f"reads: {text}" for text in read)])
+
+
+def examples_of(rows: Sequence[Row]) -> list[Encoded]:
+    return [row.example for row in rows if row.example is not None]
+
+
+def laid_out(examples: Sequence[Encoded], tokenizer: Tokenizer, reading: Reading, targets: dict[str, Tensor],
+             units: dict[str, Unit]) -> ExampleBatch:
+    laid = [sequence for example in examples for sequence in example.sequences]
+    fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
+    lengths = torch.tensor([len(sequence.ids) for sequence in laid])
+    there = torch.arange(int(lengths.max())) < lengths[:, None]
+    ids = padded([sequence.ids for sequence in laid], fill)
+    inputs = Inputs(ids)
+    if reading == "first":
+        segments = [np.zeros_like(one.ids) if one.segments is None else one.segments for one in laid]
+        inputs = Inputs(ids, None if bool(there.all()) else there, padded(segments, 0))
+    return ExampleBatch(inputs, targets, there=there, counts=tuple(len(one.sequences) for one in examples), units=units)
+
+
+def joined(states: Tensor, counts: Sequence[int], how: Literal["sum", "mean"]) -> Tensor:
+    """states [sequences, width] -> [examples, width]: those of an example added up, or their mean."""
+    if all(count == 1 for count in counts):
+        return states
+    parts = states.split(list(counts))
+    return torch.stack([part.sum(0) if how == "sum" else part.mean(0) for part in parts])
+
+
+def numbers(examples: Sequence[Encoded], dtype: torch.dtype, nothing: Any) -> Tensor:
+    """One number for each example."""
+    return torch.tensor([nothing if one.target is None else one.target.item() for one in examples], dtype=dtype)
+
+
+def charged(targets: Tensor) -> Tensor:
+    """[examples] which have a target."""
+    asked = ~targets.isnan() if targets.is_floating_point() else targets != NOTHING
+    return asked if asked.dim() == 1 else asked.any(1)

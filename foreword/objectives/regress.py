@@ -1,0 +1,37 @@
+"""Regress: a number for a pair of texts. A network that looks back reads both orders, and their vectors are added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from foreword.batches.encoded import Encoded
+from foreword.networks.base import Model, Output
+from foreword.objectives.base import Batch, Charge
+from foreword.objectives.examples import ExampleBatch, FromExamples, charged, joined, numbers
+from foreword.parts.task_heads import SequenceHead
+
+
+class Regress(FromExamples):
+    kind: Literal["regress"] = "regress"
+
+    def head(self, width: int) -> SequenceHead:
+        return SequenceHead(width, 1, self.reading, self.dropout, bias=self.reading == "first")
+
+    def targets(self, examples: Sequence[Encoded]) -> Tensor:
+        return numbers(examples, torch.float32, float("nan"))
+
+    def values(self, model: Model, output: Output, batch: ExampleBatch) -> Tensor:
+        head: SequenceHead = model.heads[self.name]
+        return head(joined(head.states(output.last, batch.there), batch.counts, "sum"))[:, 0]
+
+    def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
+        assert isinstance(batch, ExampleBatch)
+        asked = charged(targets := batch.targets[self.name])
+        return {self.name: Charge((self.values(model, output, batch)[asked] - targets[asked]).square().sum())}
+
+    def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:
+        return list(self.values(model, output, batch))

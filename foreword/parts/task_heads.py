@@ -1,0 +1,56 @@
+"""Heads for labelled tasks: one vector of a sequence, or the vector of every position, becomes classes and scores."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+Reading = Literal["first", "last"]        # where a sequence is read off: a network that looks both ways, and one that looks back
+
+
+def first(there: Tensor) -> Tensor:
+    """there [sequences, positions], False at padding -> the place of the first token of each."""
+    return there.int().argmax(1)
+
+
+def last(there: Tensor) -> Tensor:
+    """The place of the last token of each, whichever side the padding is on."""
+    return there.size(1) - 1 - there.flip(1).int().argmax(1)
+
+
+READINGS = {"first": first, "last": last}
+
+
+class SequenceHead(nn.Module):
+    """Outputs from one vector of a sequence; the first one's goes through a dense layer and tanh, as BERT has it."""
+
+    def __init__(self, width: int, outputs: int, reading: Reading, dropout: float, bias: bool = True):
+        super().__init__()
+        self.place = READINGS[reading]
+        self.pool = nn.Linear(width, width) if reading == "first" else None
+        self.drop = nn.Dropout(dropout)
+        self.out = nn.Linear(width, outputs, bias)
+
+    def states(self, hidden: Tensor, there: Tensor) -> Tensor:
+        """hidden [sequences, positions, width] -> [sequences, width]"""
+        vectors = hidden[torch.arange(len(hidden), device=hidden.device), self.place(there)]
+        return vectors if self.pool is None else self.pool(vectors).tanh()
+
+    def forward(self, states: Tensor) -> Tensor:
+        """[..., width] -> [..., outputs]"""
+        return self.out(self.drop(states))
+
+
+class PositionHead(nn.Module):
+    """Outputs from the vector of every position."""
+
+    def __init__(self, width: int, outputs: int, dropout: float):
+        super().__init__()
+        self.drop = nn.Dropout(dropout)
+        self.out = nn.Linear(width, outputs)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., width] -> [..., outputs]"""
+        return self.out(self.drop(hidden))

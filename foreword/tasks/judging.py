@@ -1,0 +1,248 @@
+"""What predictions are worth beside labels. Every metric is a function of sums, so all have intervals and differences.
+
+A prediction is what a label is: the name of a class, a number, a place among choices, the text of an answer ("" for none),
+a tag for each word, or a candidate's score.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from foreword.basics.messages import Fault
+from foreword.tasks.chinese_answers import character_exact, character_f1
+from foreword.tasks.entities import entities
+from foreword.tasks.example import Example, Span
+from foreword.tasks.metrics import Interval, Mean, Metric, Share, exact_match, value, word_f1
+
+Judge = Callable[[Sequence[Example], Sequence[Any]], list[Any]]
+
+
+class Confusion(Mean):
+    """What a table of (gold, guess) counts is worth; each example (guess, gold) as places among the labels."""
+
+    def __init__(self, labels: int):
+        super().__init__()
+        self.labels = labels
+
+    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+        guess, gold = np.asarray(judged, np.int64).reshape(-1, 2).T
+        found = np.zeros((len(guess), self.labels * self.labels))
+        found[np.arange(len(guess)), gold * self.labels + guess] = 1
+        return found
+
+    def table(self, sums: np.ndarray) -> np.ndarray:
+        return np.asarray(sums, np.float64).reshape(*sums.shape[:-1], self.labels, self.labels)
+
+
+class MacroF1(Confusion):
+    """The mean over classes of F1. A class that is neither there nor guessed does not count."""
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        f1, there = _f1_by_class(self.table(sums))
+        return (f1 * there).sum(-1) / np.maximum(there.sum(-1), 1)
+
+
+class BinaryF1(Confusion):
+    """F1 of the last of two labels."""
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        return _f1_by_class(self.table(sums))[0][..., -1]
+
+
+class MatthewsOfMany(Confusion):
+    """Matthews correlation for any number of classes (Gorodkin 2004); 0 where all is one class."""
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        table = self.table(sums)
+        right, whole = np.trace(table, axis1=-2, axis2=-1), table.sum((-2, -1))
+        gold, guess = table.sum(-1), table.sum(-2)
+        below = (whole**2 - (guess**2).sum(-1)) * (whole**2 - (gold**2).sum(-1))
+        return np.where(below > 0, (right * whole - (gold * guess).sum(-1)) / np.sqrt(np.where(below > 0, below, 1)), 0.0)
+
+
+def _f1_by_class(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(F1 of each class, whether it is there or guessed), [..., labels]."""
+    right, all_of = np.diagonal(table, axis1=-2, axis2=-1), table.sum(-1) + table.sum(-2)
+    return 2 * right / np.maximum(all_of, 1), all_of > 0
+
+
+class Pearson(Mean):
+    """Correlation of two numbers; each example (guess, gold). 0 where one of them never changes."""
+
+    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+        pairs = self.ready(np.asarray(judged, np.float64).reshape(-1, 2))
+        x, y = (pairs - pairs.mean(0)).T           # centred first: sums of squares far from 0 lose digits
+        return np.stack([x, y, x * x, y * y, x * y], 1)
+
+    def ready(self, pairs: np.ndarray) -> np.ndarray:
+        return pairs
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        x, y, xx, yy, xy = np.moveaxis(np.asarray(sums, np.float64), -1, 0) / examples
+        spread = np.sqrt(np.maximum(xx - x * x, 0) * np.maximum(yy - y * y, 0))
+        return np.where(spread > 1e-12, (xy - x * y) / np.where(spread > 1e-12, spread, 1), 0.0)
+
+
+class Spearman(Pearson):
+    """The same of ranks, equal numbers sharing theirs. Its interval keeps the ranks of the whole sample."""
+
+    def ready(self, pairs: np.ndarray) -> np.ndarray:
+        return np.stack([_ranks(column) for column in pairs.T], 1)
+
+
+def _ranks(numbers: np.ndarray) -> np.ndarray:
+    _, place, times = np.unique(numbers, return_inverse=True, return_counts=True)
+    return (np.cumsum(times) - (times - 1) / 2)[place]
+
+
+class Shared(Mean):
+    """F1 of things found; each example (shared, guessed, right). 1 where there is nothing and nothing is said."""
+
+    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+        return np.asarray(judged, np.float64).reshape(-1, 3)
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        shared, guessed, right = np.moveaxis(np.asarray(sums, np.float64), -1, 0)
+        return np.where(guessed + right > 0, 2 * shared / np.maximum(guessed + right, 1), 1.0)
+
+
+class Ratio(Mean):
+    """Right of all; each example (right, all)."""
+
+    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+        return np.asarray(judged, np.float64).reshape(-1, 2)
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        return sums[..., 0] / np.maximum(sums[..., 1], 1)
+
+
+# --- from examples and predictions to what a metric adds up -----------------------------------------------------------
+
+
+def _same(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+    return [example.label == guess for example, guess in zip(examples, predictions)]
+
+
+def _numbers(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+    return [(float(guess), example.label) for example, guess in zip(examples, predictions)]
+
+
+def _places(labels: Sequence[str]) -> Judge:
+    """(guess, gold) as places. A guess that is no label, or none, is wrong: it counts as the next class."""
+    def judge(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+        place = {label: number for number, label in enumerate(labels)}
+        found = []
+        for example, guess in zip(examples, predictions):
+            gold = place[str(example.label)]
+            found.append((place.get(guess, (gold + 1) % len(labels)), gold))
+        return found
+    return judge
+
+
+def _answers(compare: Callable[[str, Sequence[str]], float]) -> Judge:
+    def judge(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+        return [compare(guess, references(example)) for example, guess in zip(examples, predictions)]
+    return judge
+
+
+def references(example: Example) -> list[str]:
+    """The right answers of a question; an empty one where there is none."""
+    spans = example.label if isinstance(example.label, tuple) else ()
+    return [one.text for one in spans if isinstance(one, Span)] or [""]
+
+
+def _found(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+    rows = []
+    for example, guess in zip(examples, predictions):
+        gold, said = entities(_tags(example)), entities(guess)
+        rows.append((len(gold & said), len(said), len(gold)))
+    return rows
+
+
+def _tags_right(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+    return [(sum(gold == said for gold, said in zip(_tags(example), guess)), len(_tags(example)))
+            for example, guess in zip(examples, predictions)]
+
+
+def _tags(example: Example) -> list[str]:
+    return [str(tag) for tag in example.label] if isinstance(example.label, tuple) else []
+
+
+def _ranked(worth: Callable[[np.ndarray], float]) -> Judge:
+    """One number for each query with a relevant candidate. Equal scores are ordered against us: saying nothing earns nothing."""
+    def judge(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+        groups: dict[str, list[tuple[float, float]]] = {}
+        for example, score in zip(examples, predictions):
+            groups.setdefault(example.group, []).append((-float(score), float(example.label)))       # type: ignore[arg-type]
+        found = [np.asarray([label > 0 for _, label in sorted(group)]) for group in groups.values()]
+        return [worth(relevant) for relevant in found if relevant.any()]
+    return judge
+
+
+def average_precision(relevant: np.ndarray) -> float:
+    """Of candidates in their order: the mean, over the relevant, of the share of relevant ones down to there."""
+    places = np.flatnonzero(relevant)
+    return float(np.mean(np.arange(1, len(places) + 1) / (places + 1)))
+
+
+def reciprocal_rank(relevant: np.ndarray) -> float:
+    return 1 / (1 + int(np.argmax(relevant)))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric and how examples and predictions become what it adds up."""
+
+    metric: Metric
+    judge: Judge
+
+
+METRICS: dict[str, Callable[[Sequence[str]], Measure]] = {
+    "accuracy": lambda labels: Measure(Share(), _same),
+    "macro_f1": lambda labels: Measure(MacroF1(len(labels)), _places(labels)),
+    "f1": lambda labels: Measure(BinaryF1(len(labels)), _places(labels)),
+    "matthews": lambda labels: Measure(MatthewsOfMany(len(labels)), _places(labels)),
+    "pearson": lambda labels: Measure(Pearson(), _numbers),
+    "spearman": lambda labels: Measure(Spearman(), _numbers),
+    "span_f1": lambda labels: Measure(Mean(), _answers(word_f1)),
+    "span_exact": lambda labels: Measure(Share(), _answers(exact_match)),
+    "character_f1": lambda labels: Measure(Mean(), _answers(character_f1)),
+    "character_exact": lambda labels: Measure(Share(), _answers(character_exact)),
+    "entity_f1": lambda labels: Measure(Shared(), _found),
+    "tag_accuracy": lambda labels: Measure(Ratio(), _tags_right),
+    "map": lambda labels: Measure(Mean(), _ranked(average_precision)),
+    "mrr": lambda labels: Measure(Mean(), _ranked(reciprocal_rank)),
+}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """What predictions are worth by one metric, and within which bounds."""
+
+    metric: str
+    value: float
+    interval: Interval
+    count: int                         # of what was averaged: examples, or queries
+    shown: str
+
+
+def scored(metrics: Sequence[str], labels: Sequence[str], examples: Sequence[Example], predictions: Sequence[Any],
+           interval: bool = True) -> list[Scored]:
+    """Every metric of these predictions."""
+    if len(examples) != len(predictions):
+        raise Fault(f"{len(examples):,} examples and {len(predictions):,} predictions: they do not belong together.")
+    if not examples:
+        raise Fault("there is no example to score.", "Every split needs at least one example.")
+    found = []
+    for name in metrics:
+        measure = METRICS[name](labels)
+        judged = measure.judge(examples, predictions)
+        got = value(measure.metric, judged) if judged else 0.0
+        bounds = measure.metric.interval(judged) if judged and interval else (math.nan, math.nan)
+        found.append(Scored(name, got, bounds, len(judged), measure.metric.shown(got)))
+    return found

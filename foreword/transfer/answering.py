@@ -1,0 +1,65 @@
+"""Asking a fine-tuned model: sequences of like length together, answers in the order of the examples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from foreword.batches.encoded import Encoded
+from foreword.batches.examples import row_of
+from foreword.networks.base import Model
+from foreword.objectives.examples import FromExamples
+from foreword.tasks.example import Example
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.hardware import Hardware
+from foreword.transfer import FORMS
+from foreword.transfer.forms import Answer, Form
+
+AT_ONCE = 64        # examples in a batch that is only read
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model says of all examples of a split, and what each right answer costs it (not a number: none has a label)."""
+
+    answers: list[Answer]
+    loss: float
+
+    @property
+    def labels(self) -> list[Any]:
+        """As they are judged."""
+        return [answer.label for answer in self.answers]
+
+
+def form_of(kind: str) -> Form:
+    return FORMS.find(kind)()
+
+
+def reply(model: Model, objective: FromExamples, form: Form, examples: Sequence[Example], encoded: Sequence[Encoded],
+          tokenizer: Tokenizer, hardware: Hardware | None = None, at_once: int = AT_ONCE) -> Reply:
+    scores, loss = read(model, objective, encoded, tokenizer, hardware, at_once)
+    return Reply(form.answers(examples, encoded, scores, objective), loss)
+
+
+@torch.no_grad()
+def read(model: Model, objective: FromExamples, encoded: Sequence[Encoded], tokenizer: Tokenizer,
+         hardware: Hardware | None = None, at_once: int = AT_ONCE) -> tuple[list[np.ndarray], float]:
+    """(the head's scores of each, what a guess costs). Those of like length are read together; that changes nothing."""
+    hardware = hardware or Hardware()
+    model.eval()
+    order = np.argsort([one.length for one in encoded], kind="stable")
+    found: dict[int, np.ndarray] = {}
+    total, guesses = 0.0, 0
+    for places in np.array_split(order, range(at_once, len(order), at_once)):
+        batch = objective.collate([row_of(encoded[place]) for place in places], tokenizer).to(hardware.device)
+        with hardware.autocast():
+            output = model.network(batch.inputs)
+            scores = objective.scores(model, output, batch)
+            total += float(objective.charges(model, output, batch)[objective.name].total)
+        guesses += batch.guesses[objective.name]
+        found |= {int(place): score.double().cpu().numpy() for place, score in zip(places, scores)}
+    return [found[place] for place in range(len(encoded))], total / guesses if guesses else float("nan")

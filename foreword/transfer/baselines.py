@@ -1,0 +1,186 @@
+"""Baselines under the protocol of everything else: fitted on train, one setting chosen on dev, test looked at once.
+
+Logistic regression (ridge regression for numbers) on counts of words, on what a model makes of the texts, or on nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from foreword.basics.messages import Fault
+from foreword.tasks.example import Example
+from foreword.tasks.judging import METRICS, Scored, scored
+from foreword.tasks.labelled import Labelled
+from foreword.tasks.metrics import value
+
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)        # C of logistic regression, 1 / alpha of ridge: the larger, the less is held back
+CHINESE = 0.2                                    # of the letters: then characters are counted, not words
+Embed = Callable[[Sequence[str]], np.ndarray]
+Texts = Sequence[tuple[str, ...]]
+
+
+class Features(Protocol):
+    """From texts to one row of numbers each. What must be learned for it is learned from train only."""
+
+    def fit(self, texts: Texts) -> Any: ...
+
+    def of(self, texts: Texts) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """A fitted baseline, what was chosen on dev, and what it is worth."""
+
+    name: str
+    setting: str
+    dev: tuple[Scored, ...]
+    test: tuple[Scored, ...]
+    predict: Callable[[Sequence[Example]], list[Any]]
+    predictions: tuple[Any, ...]                 # of test
+
+
+def library(name: str) -> Any:
+    """A part of scikit-learn or scipy."""
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise Fault(f"baselines need the package {name.split('.')[0].replace('sklearn', 'scikit-learn')}.",
+                    "Install it:  pip install 'foreword[transfer]'") from error
+
+
+# --- features -----------------------------------------------------------------------------------------------------------
+
+
+def letters_are_chinese(texts: Texts) -> bool:
+    sample = "".join(text for row in texts[:500] for text in row)
+    return sum("\u4e00" <= sign <= "\u9fff" for sign in sample) > CHINESE * max(sum(sign.isalpha() for sign in sample), 1)
+
+
+class Words:
+    """TF-IDF of single words and pairs of neighbours; of characters where the text is Chinese.
+
+    Of two texts: both, what they share, where they differ, and how alike they are.
+    `seen` blinds it: only these texts are read.
+    """
+
+    def __init__(self, seen: Sequence[int] = (0, 1)):
+        self.seen = seen
+        self.counter: Any = None
+
+    def fit(self, texts: Texts) -> Words:
+        shown = self._shown(texts)
+        make = library("sklearn.feature_extraction.text").TfidfVectorizer
+        how = {"analyzer": "char"} if letters_are_chinese(shown) else {"token_pattern": r"(?u)\b\w+\b"}
+        self.counter = make(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32, **how)
+        try:
+            self.counter.fit([text for row in shown for text in row])
+        except ValueError as error:
+            raise Fault("the training texts hold no word that could be counted.") from error
+        return self
+
+    def of(self, texts: Texts) -> Any:
+        assert self.counter is not None, "fit comes first"
+        columns = [self.counter.transform(column) for column in zip(*self._shown(texts))]
+        if len(columns) == 1:
+            return columns[0]
+        first, second = columns
+        shared = first.multiply(second)
+        sparse = library("scipy.sparse")
+        alike = sparse.csr_matrix(np.asarray(shared.sum(1), np.float32))        # the cosine: rows have length 1
+        return sparse.hstack([first, second, shared, abs(first - second), alike], format="csr")
+
+    def _shown(self, texts: Texts) -> Texts:
+        return [tuple(row[place] for place in self.seen if place < len(row)) for row in texts]
+
+
+class Vectors:
+    """What a model's embed() says of each text, each number brought to mean 0 and spread 1; of two: both, |u - v| and u * v."""
+
+    def __init__(self, embed: Embed):
+        self.embed = embed
+        self.scaler: Any = None
+
+    def fit(self, texts: Texts) -> Vectors:
+        self.scaler = library("sklearn.preprocessing").StandardScaler().fit(self._raw(texts))
+        return self
+
+    def of(self, texts: Texts) -> Any:
+        assert self.scaler is not None, "fit comes first"
+        return self.scaler.transform(self._raw(texts))
+
+    def _raw(self, texts: Texts) -> np.ndarray:
+        columns = [np.asarray(self.embed(list(column)), np.float64) for column in zip(*texts)]
+        if len(columns) == 1:
+            return columns[0]
+        first, second = columns
+        return np.concatenate([first, second, abs(first - second), first * second], 1)
+
+
+# --- baselines ----------------------------------------------------------------------------------------------------------
+
+
+def majority(task: Labelled) -> Baseline:
+    """Always the commonest class of train; the mean, of numbers."""
+    labels = _right(task, task.train)
+    constant: Any = float(np.mean(labels)) if task.kind == "similarity" else Counter(labels).most_common(1)[0][0]
+    name, said = ("majority", constant) if isinstance(constant, str) else ("mean", f"{constant:.3f}")
+    return _judged(task, name, said, lambda examples: [constant] * len(examples))
+
+
+def words(task: Labelled, seen: Sequence[int] = (0, 1), name: str = "TF-IDF") -> Baseline:
+    return fitted(task, Words(seen), name)
+
+
+def vectors(task: Labelled, embed: Embed, name: str = "features") -> Baseline:
+    return fitted(task, Vectors(embed), name)
+
+
+def fitted(task: Labelled, features: Features, name: str) -> Baseline:
+    """The strength that is best on dev by the task's first metric; of equals the one that holds back more."""
+    right = _right(task, task.train)
+    if task.kind != "similarity" and len(set(right)) < 2:
+        raise Fault(f"the training examples of {task.name} have only the label {right[0]!r}: there is nothing to tell apart.",
+                    "Give examples of at least two.")
+    features.fit(_texts(task.train))
+    train, dev = features.of(_texts(task.train)), features.of(_texts(task.dev))
+    measure = METRICS[task.metrics[0]](task.labels)
+    found = []
+    for strength in STRENGTHS:
+        model = _regression(task, strength).fit(train, right)
+        found.append((value(measure.metric, measure.judge(task.dev, model.predict(dev).tolist())), strength, model))
+    _, strength, best = max(found, key=lambda one: one[0])
+    return _judged(task, name, f"strength {strength:g} of {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}",
+                   lambda examples: best.predict(features.of(_texts(examples))).tolist())
+
+
+def _regression(task: Labelled, strength: float) -> Any:
+    linear = library("sklearn.linear_model")
+    if task.kind == "similarity":
+        return linear.Ridge(alpha=1 / strength, solver="auto")
+    return linear.LogisticRegression(C=strength, solver="newton-cg", max_iter=200)        # on counts ten times as fast as lbfgs
+
+
+def _judged(task: Labelled, name: str, setting: str, predict: Callable[[Sequence[Example]], list[Any]]) -> Baseline:
+    predictions = predict(task.test)
+    dev = scored(task.metrics, task.labels, task.dev, predict(task.dev), interval=False)
+    test = scored(task.metrics, task.labels, task.test, predictions)
+    return Baseline(name, setting, tuple(dev), tuple(test), predict, tuple(predictions))
+
+
+KINDS = ("classify", "pair", "similarity")
+
+
+def _right(task: Labelled, examples: Sequence[Example]) -> list[Any]:
+    if task.kind not in KINDS:
+        raise Fault(f"there is no such baseline for {task.learn.in_words} ({task.name}).", f"It is for {', '.join(KINDS)}.")
+    return [example.label for example in examples]
+
+
+def _texts(examples: Sequence[Example]) -> Texts:
+    return [example.texts for example in examples]

@@ -1,0 +1,244 @@
+"""Fine-tune a model on a labelled task, in a run folder: the same trainer, the best weights on dev, one look at test."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from foreword.assembly import loader
+from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.files import write_text
+from foreword.basics.messages import Fault, did_you_mean, duration, thousands
+from foreword.basics.progress import say
+from foreword.batches.encoded import Encoded
+from foreword.batches.examples import Examples
+from foreword.exchange.family import task_of
+from foreword.exchange.hugging_face import Loaded
+from foreword.networks.base import Model
+from foreword.objectives.examples import FromExamples
+from foreword.runs.folder import RunFolder
+from foreword.runs.opening import open_model
+from foreword.runs.starting import check_same_start
+from foreword.runs.train import Session, versions
+from foreword.tasks.example import Example
+from foreword.tasks.judging import Scored, scored
+from foreword.tasks.labelled import Labelled
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.hardware import Hardware
+from foreword.transfer import WAYS
+from foreword.transfer.answering import Reply, form_of, reply
+from foreword.transfer.card import card
+from foreword.transfer.start import INITS, begin, fingerprint
+from foreword.transfer.subset import subset
+from foreword.transfer.ways import Way
+from foreword.transfer.writer import Writer
+
+RATES = {"last": 6.25e-5, "first": 5e-5}        # Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3
+PUBLISHED = 768                                 # the width of the networks these rates are for
+UNLIMITED = 512                                 # tokens of a sequence, for a network that has no context of its own
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How to fine-tune: what the papers leave to a grid."""
+
+    epochs: float = 3.0
+    batch_size: int = 32
+    learning_rate: float | None = None       # the published one if not said, in proportion larger for a narrower network
+    seed: int = 0
+    labels: int | None = None                # so many training examples, with the shares of the classes kept; None: all
+    init: str = "pretrained"
+    layers: int | None = None                # blocks that are transferred, from below; the others are drawn. None: all
+    aux: float = 0.0                         # weight of guessing the tokens of the examples as well (Radford et al.: 0.5)
+    patience: int | None = None              # evaluations without a better one after which it ends; None: it never does
+    settings: tuple[str, ...] = ()           # as --set
+
+    def check(self) -> None:
+        faults = [f"{name} must be {words} (it says {value})." for name, words, value, right in (
+            ("epochs", "more than 0", self.epochs, self.epochs > 0), ("aux", "at least 0", self.aux, self.aux >= 0),
+            ("patience", "at least 1", self.patience, (self.patience or 1) > 0),
+            ("layers", "at least 0", self.layers, (self.layers or 0) >= 0)) if not right]
+        if self.init not in INITS:
+            faults.append(f"init must be one of {', '.join(INITS)}.{did_you_mean(self.init, INITS)}")
+        if faults:
+            raise Fault(" ".join(faults))
+
+
+def way_of(recipe: Recipe) -> Way:
+    """How the recipe's network reads examples."""
+    name = kind(recipe.network)
+    if name not in WAYS.places:
+        raise Fault(f"{recipe.name} ({name}) cannot be fine-tuned.", f"Networks that can: {', '.join(WAYS.names())}.")
+    return WAYS.find(name)()
+
+
+def recipe_for(loaded: Loaded, task: Labelled, how: Tuning) -> Recipe:
+    """The pretrained model's recipe, with the task in the place of what it was pretrained for."""
+    how.check()
+    way, form = way_of(loaded.recipe), form_of(task.kind)
+    if how.aux and way.reading == "first":
+        raise Fault(f"--aux {how.aux:g}: {loaded.recipe.name} looks both ways, and would see the tokens that it is to guess.",
+                    "Leave it out.")
+    values = loaded.recipe.values()
+    width = values["network"]["width"]
+    rate = how.learning_rate or RATES[way.reading] * max(1.0, PUBLISHED / width)
+    objective = form.objective(task.labels, way.reading, 0.1).model_dump(mode="json")
+    if task.kind == "span":
+        objective["none"] = any(example.label == () for example in task.train)
+    values["objective"] = objective if not how.aux else {
+        "kind": "together", "parts": [objective, {"kind": "read_along"}], "weights": [1.0, how.aux]}
+    values["batches"] = {"kind": "examples"} | ({} if values["network"].get("context") else {"length": UNLIMITED})
+    values["training"] = {
+        "kind": "gradient", "budget": f"{how.epochs:g}epochs", "batch_size": how.batch_size, "evaluate": "1epochs",
+        "seed": how.seed, "optimizer": {"kind": "adamw", "learning_rate": rate}, "schedule": {"kind": "linear", "warmup": 0.1}}
+    return loader.from_values(values, "fine-tuning", how.settings)
+
+
+def finetune(model: str | Path, task: Labelled, out: Path, how: Tuning | None = None,
+             hardware: Hardware | None = None) -> RunFolder:
+    """Fine-tune until the epochs are over. A run that stopped before goes on from its last checkpoint."""
+    how = how or Tuning()
+    loaded = open_model(model)
+    if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
+        raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
+                    + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt."))
+    recipe = recipe_for(loaded, task, how)
+    task = replace(task, train=subset(task, how.labels, how.seed))
+    sitting = Sitting(recipe, task, RunFolder(out), loaded, how, hardware)
+    start = {"path": str(model), "weights": fingerprint(sitting.model)}
+    check_same_start(sitting.run, start)
+    if not sitting.run.claim(recipe, contents(task)):
+        sitting.run.sign(start=start)
+    sitting.resume()
+    if sitting.run.passport().get("finished"):
+        say(f"{out}: this run is finished; nothing is left to do.")
+    else:
+        sitting.go()
+    return sitting.run
+
+
+def contents(task: Labelled) -> str:
+    """The fingerprint of what is learned from and measured on."""
+    digest = hashlib.blake2b(digest_size=16)
+    for examples in (task.train, task.dev, task.test):
+        for one in examples:
+            digest.update(repr((one.texts, one.label, one.choices, one.group)).encode())
+        digest.update(b"\x00")
+    return digest.hexdigest()
+
+
+class Sitting(Session):
+    """A session whose rows are labelled examples, and which is judged by what it answers on dev."""
+
+    def __init__(self, recipe: Recipe, task: Labelled, run: RunFolder, loaded: Loaded, how: Tuning,
+                 hardware: Hardware | None = None):
+        self.recipe, self.task, self.run, self.how, self.hardware = recipe, task, run, how, hardware or Hardware()
+        self.store = self.valid = None                       # type: ignore[assignment]
+        self.way, self.form = way_of(recipe), form_of(task.kind)
+        assert loaded.tokenizer is not None
+        self.tokenizer: Tokenizer = self.way.fitted(loaded.tokenizer)
+        self.objective: FromExamples = task_of(recipe)
+        assert isinstance(recipe.batches, Examples)
+        self.writer = Writer(self.way, self.tokenizer, recipe.batches)
+        self.train = self.encoded(task.train)
+        if all(one.target is None for one in self.train):
+            raise Fault(f"{task.name}: no training example has an answer that tokens of its text stand for.")
+        self.dev = self.encoded(task.dev)
+        spec = recipe.training
+        self.prepare(begin(recipe, loaded, self.tokenizer, how.init, how.layers),
+                     recipe.batches.of(self.train, spec.batch_size, spec.seed))
+
+    def encoded(self, examples: Sequence[Example]) -> list[Encoded]:
+        return self.form.encode(examples, self.task.labels, self.writer)
+
+    @cached_property
+    def chooses(self) -> str:
+        """The metric by which dev chooses."""
+        return self.task.metrics[0]
+
+    def evaluate(self, anyway: bool = False) -> None:
+        said = reply(self.model, self.objective, self.form, self.task.dev, self.dev, self.tokenizer, self.hardware)
+        worth = {one.metric: one.value for one in self.judge(self.task.dev, said, interval=False)}
+        progress = self.trainer.progress
+        before = progress.best
+        better = not before or (worth[self.chooses], -said.loss) > (before["dev"], -before["valid"])
+        self._note({"step": progress.step, "tokens": progress.tokens, "valid": {f"nll.{self.objective.name}": said.loss},
+                    "dev": worth, "best": better})
+        if better and math.isfinite(said.loss):
+            progress.best = {"step": progress.step, "valid": said.loss, "dev": worth[self.chooses], "waited": 0}
+            self._publish()
+            return
+        progress.best = {**before, "waited": before.get("waited", 0) + 1}
+        if self.how.patience and progress.best["waited"] >= self.how.patience:
+            say(f"no better than step {progress.best['step']:,.0f} for {self.how.patience} evaluations: it ends here.")
+            self.enough = self.trainer.stopping = True
+
+    def judge(self, examples: Sequence[Example], said: Reply, interval: bool = True) -> list[Scored]:
+        return scored(self.task.metrics, self.task.labels, examples, said.labels, interval)
+
+    def _finish(self) -> None:
+        if not self.trainer.progress.best or self._due():
+            self.evaluate(anyway=True)
+        if self.trainer.progress.pending:
+            self.log()
+        self.save()
+        best = open_model(self.run.path)                     # as others will open it
+        best.model.to(self.hardware.device)
+        found: dict[str, Any] = {}
+        lines = []
+        for split, examples in (("dev", self.task.dev), ("test", self.task.test)):
+            said = reply(best.model, task_of(best.recipe), self.form, examples, self.encoded(examples), self.tokenizer,
+                         self.hardware)
+            found[split] = {one.metric: {"value": one.value, "interval": list(one.interval), "count": one.count,
+                                         "shown": one.shown} for one in self.judge(examples, said)}
+            lines += [json.dumps({"split": split, **told(example, answer)}, ensure_ascii=False) + "\n"
+                      for example, answer in zip(examples, said.answers)]
+        write_text(self.run.path / "predictions.jsonl", "".join(lines))
+        progress = self.trainer.progress
+        self.run.sign(step=progress.step, tokens=progress.tokens, seconds=round(progress.seconds, 1), best=progress.best,
+                      parameters=self.model.parameter_count(), scores=found, finished=True)
+        say(f"{self.task.name}: {progress.step:,} steps in {duration(progress.seconds)}, the best on dev after step "
+            f"{progress.best['step']:,.0f}; model in {self.run.path / 'model'}")
+
+    def _due(self) -> bool:
+        """The last step has not been evaluated."""
+        return not self.enough and not any("dev" in record and record["step"] == self.trainer.progress.step
+                                           for record in self.run.metrics()[-3:])
+
+    def _publish(self) -> None:
+        """The trunk and the task's head, without what was only learned beside it."""
+        alone = self.recipe.model_copy(update={"objective": self.objective})
+        model = Model(self.model.network, {self.objective.name: self.model.heads[self.objective.name]})
+        self.run.publish(alone, model, self.tokenizer, card(alone, self.task, self.trainer.progress))
+
+    def _introduce(self) -> None:
+        task = self.task
+        for note in (*task.notes, *filter(None, [self.writer.told()])):
+            say(f"{task.name}: {note}")
+        say(f"{self.recipe.name} on {task.name} ({task.learn.in_words}): {thousands(self.model.parameter_count())} parameters, "
+            f"{len(task.train):,} training examples, dev {len(task.dev):,}, test {len(task.test):,}, "
+            f"budget {self.recipe.training.budget}, on {self.hardware}")
+        kept = {"name": task.name, "kind": task.kind, "learn": task.learn.model_dump(mode="json"), "labels": list(task.labels),
+                "examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)}, "notes": list(task.notes),
+                "shortened": {"texts": self.writer.shortened, "tokens": self.writer.lost}}
+        how = {**asdict(self.how), "settings": list(self.how.settings)}
+        self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint, task=kept,
+                      tuning=how, versions=versions(), hardware=str(self.hardware), finished=False)
+
+
+def told(example: Example, answer: Any) -> dict[str, Any]:
+    """One line of predictions.jsonl."""
+    gold = example.label
+    if isinstance(gold, tuple):
+        gold = [one.text if hasattr(one, "text") else one for one in gold]           # type: ignore[assignment]
+    said = {"id": example.id, "label": gold, "answer": answer.label}
+    if answer.span is not None:
+        said["span"] = [answer.span.start, answer.span.end]
+    return said | ({"scores": {name: round(share, 6) for name, share in answer.scores.items()}} if answer.scores else {})

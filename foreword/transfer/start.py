@@ -1,0 +1,97 @@
+"""What a fine-tuned model begins with: all of a pretrained one, its first layers, the same numbers shuffled, or nothing of it."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+import torch
+from torch import Tensor, nn
+
+from foreword.assembly.build import model_for
+from foreword.assembly.recipe import Recipe
+from foreword.basics.messages import Fault, Faults
+from foreword.basics.seeds import number_of
+from foreword.exchange.hugging_face import Loaded
+from foreword.networks.base import Model
+from foreword.tokens.tokenizer import Tokenizer
+
+INITS = ("pretrained", "scratch", "shuffled")
+POSITIONS = "network.embeddings.positions.weight"
+
+
+def begin(recipe: Recipe, loaded: Loaded, tokenizer: Tokenizer, init: str = "pretrained", layers: int | None = None) -> Model:
+    """A model of the recipe. Its head, and specials that the tokenizer has got, are drawn from the seed."""
+    spec = recipe.training
+    known = loaded.model.network.table().size(0)
+    vocabulary = tokenizer.vocabulary()
+    torch.manual_seed(number_of("weights", spec.seed))
+    model: Model = model_for(recipe, replace(vocabulary, size=max(vocabulary.size, known)))
+    if init != "scratch":
+        _take_over(model, loaded, tokenizer, layers)
+    if init == "shuffled":
+        _shuffle(model.network, spec.seed)
+    return model
+
+
+def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int | None) -> None:
+    theirs, mine = loaded.model.weights(), model.weights()
+    new = [tokenizer.special(name) for name in tokenizer.specials
+           if loaded.tokenizer is None or tokenizer.special(name) >= len(loaded.tokenizer)]
+    grown = {name for name, weight in mine.items() if weight is model.network.table() or name.startswith("heads.tokens.out.")}
+    faults = []
+    for name, weight in mine.items():
+        if name not in theirs or (layers is not None and _block(name) >= layers):
+            continue
+        given, drawn = theirs[name], weight.detach().clone()
+        if not _fits(name, given, weight, name in grown):
+            faults.append(Fault(f"{name} is {list(given.shape)} in the model and would be {list(weight.shape)}."))
+            continue
+        with torch.no_grad():
+            rows = min(len(given), len(weight))
+            weight[:rows].copy_(given[:rows])
+            if name in grown:
+                weight[new] = drawn[new]
+    if faults:
+        raise Faults([*faults, Fault("what is transferred must have the shape it was learned in.",
+                                     "Leave out the --set that changes it, or begin with nothing: --init scratch.")])
+    _pooler(model, loaded)
+
+
+def _fits(name: str, given: Tensor, weight: Tensor, grown: bool) -> bool:
+    """What has a row for each token may grow, a table of positions may be cut short; everything else is as it was."""
+    length = grown or len(given) == len(weight) or (name == POSITIONS and len(given) > len(weight))
+    return given.shape[1:] == weight.shape[1:] and length
+
+
+def _pooler(model: Model, loaded: Loaded) -> None:
+    """The dense layer that a pretrained model has already learned to read sentences with, whichever head it was in."""
+    mine = next((head.pool for head in model.heads.values() if getattr(head, "pool", None) is not None), None)
+    other = next((head.pool for head in loaded.model.heads.values() if getattr(head, "pool", None) is not None), None)
+    if mine is None:
+        return
+    unread = {name.rsplit(".", 1)[-1]: tensor for name, tensor in loaded.unread.items()}
+    given = other.state_dict() if other is not None else unread
+    if set(given) == {"weight", "bias"}:
+        mine.load_state_dict(given)
+
+
+def _block(name: str) -> int:
+    """Which block a weight is in; -1: in none."""
+    parts = name.split(".")
+    return int(parts[2]) if parts[:2] == ["network", "blocks"] else -1
+
+
+def _shuffle(network: nn.Module, seed: int) -> None:
+    """The same numbers in every weight, each in another place: what is left is their size, not what was learned."""
+    for name, weight in network.named_parameters():
+        order = torch.randperm(weight.numel(), generator=torch.Generator().manual_seed(number_of("shuffle", seed, name)))
+        with torch.no_grad():
+            weight.copy_(weight.flatten()[order].view_as(weight))
+
+
+def fingerprint(model: Model) -> str:
+    digest = hashlib.blake2b(digest_size=16)
+    for tensor in model.weights().values():
+        digest.update(tensor.detach().contiguous().cpu().view(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()

@@ -1,0 +1,66 @@
+"""`foreword probe`: end to end on a file of one's own, and what it says of bad input before anything is written."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from tests.cli.program import run
+
+CUES = {"yes": "outdoors", "maybe": "tall", "no": "nobody"}
+
+
+def write(path: Path, cue: float, pairs: int = 900) -> Path:
+    draw = random.Random(path.stem)
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["premise", "hypothesis", "label"])
+        for number in range(pairs):
+            label = draw.choice(list(CUES))
+            words = [f"w{draw.randrange(30)}" for _ in range(5)] + ([CUES[label]] if draw.random() < cue else [])
+            writer.writerow([f"a premise, number {number}", " ".join(words), label])
+    return path
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("probe")
+    return write(folder / "planted.csv", 0.5), write(folder / "clean.csv", 0.0)
+
+
+def test_a_file_with_planted_words(files, tmp_path):
+    planted, clean = files
+    out = run("probe", planted, "--on", clean, "--smoothing", 5, "--top", 3, "--out", tmp_path / "out").right()
+    assert "columns premise, hypothesis and label, 3 different labels: pair classification." in out
+    assert "labels are given away." in out
+    assert "nobody" in out
+    assert "clean" in out
+    saved = json.loads((tmp_path / "out/probe.json").read_text(encoding="utf-8"))
+    assert saved["above"] > 0.15
+    assert [cues[0]["word"] for cues in saved["cues"].values()] == [CUES[label] for label in saved["labels"]]
+    assert saved["crossed"][1]["drop"] > 0.15
+    assert (tmp_path / "out/cues.svg").is_file()
+    said = json.loads(run("probe", planted, "--smoothing", 5, "--json").right())
+    assert said["above"] == saved["above"]
+    assert "no sign that labels are given away." in run("probe", clean).right()
+
+
+def test_bad_input_is_said_and_nothing_is_written(files, tmp_path):
+    planted, _ = files
+    out = tmp_path / "out"
+    assert "no task is called 'sn'" in run("probe", "sn", "--out", out).fault()
+    single = tmp_path / "single.csv"
+    single.write_text("text,label\n" + "".join(f"text {n},{n % 2}\n" for n in range(40)), encoding="utf-8")
+    assert run("probe", single, "--out", out).fault() == (
+        "single is single-text classification: there is no second text to be blind to.\n    Probe a task of pairs.")
+    assert "Cross tasks of one kind" in run("probe", planted, "--on", single, "--out", out).fault()
+    broken = tmp_path / "broken.csv"
+    broken.write_text("premise,hypothesis,label\n" + "".join(f"p{n},h,{'' if n in (3, 5) else n % 2}\n" for n in range(40)), encoding="utf-8")
+    said = run("probe", broken, "--out", out).fault()
+    assert f"{broken}:5\n    this row has no label." in said
+    assert f"{broken}:7\n    this row has no label." in said
+    assert not out.exists()

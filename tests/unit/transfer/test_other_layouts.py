@@ -1,0 +1,38 @@
+"""Networks for which nobody else has a class of this kind: fine-tuned all the same, in a folder of our own layout."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import torch
+
+from foreword.assembly import loader
+from foreword.assembly.build import model_for
+from foreword.exchange import hugging_face
+from foreword.transfer.finetune import Tuning, finetune
+from foreword.transfer.predicting import Predictor
+from tests.labelled import folder, task, tokenizer
+
+SMALL = ["network.layers=2", "network.width=32", "network.heads=2", "network.context=48"]
+QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
+
+
+@pytest.mark.parametrize(("family", "kind"), [("modern-gpt", "classify"), ("gpt3", "choice"), ("gpt1", "tag"), ("gpt1", "span")])
+def test_a_run_answers_as_it_did(family: str, kind: str, tmp_path: Path) -> None:
+    if family == "gpt1":
+        base = folder(family, tmp_path / "base")
+    else:
+        recipe = loader.load(family, "", SMALL)
+        torch.manual_seed(0)
+        base = tmp_path / "base"
+        hugging_face.write(base, recipe, model_for(recipe, tokenizer("gpt2").vocabulary()), tokenizer("gpt2"))
+    whole = task(kind, 24, 9, 9)
+    run = finetune(base, whole, tmp_path / "run", QUICK)
+    config = json.loads((run.model / "config.json").read_text())
+    assert config["model_type"] == "foreword"
+    lines = [json.loads(line) for line in (run.path / "predictions.jsonl").read_text("utf-8").splitlines()]
+    said = Predictor(run.path).predict(list(whole.test))
+    answers = [list(one) if isinstance(one, tuple) else one for one in said.labels]
+    assert answers == [line["answer"] for line in lines if line["split"] == "test"]
