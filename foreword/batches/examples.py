@@ -7,9 +7,11 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from foreword.batches.cuts import Bucketed, Cut
+from foreword.basics.messages import Fault
+from foreword.batches.cuts import Bucketed, Cut, Cutter
 from foreword.batches.encoded import Encoded
 from foreword.batches.row import Row
+from foreword.tokens.store import TokenStore
 
 
 class Examples(Cut):
@@ -26,6 +28,9 @@ class Examples(Cut):
 
     def faults(self) -> list[tuple[str, str]]:
         return [("stride", f"stride must be at least 1 (it says {self.stride}).")] if (self.stride or 1) < 1 else []
+
+    def over(self, store: TokenStore, batch_size: int, seed: int) -> Cutter:
+        raise Fault("labelled examples are not cut from a store of text.", "Learn from them:  foreword finetune MODEL TASK")
 
     def of(self, encoded: Sequence[Encoded], batch_size: int, seed: int) -> ExampleCutter:
         return ExampleCutter(encoded, batch_size, seed)

@@ -24,7 +24,7 @@ def finetune(
     seed: Annotated[int, typer.Option(help="Where all chance comes from.")] = 0,
     learning_rate: Annotated[float | None, typer.Option(
         help="The published one if not said, in proportion larger for a narrower network.")] = None,
-    batch_size: Annotated[int, typer.Option(help="Examples in a step.")] = 32,
+    batch_size: Annotated[int | None, typer.Option(help="Examples in a step; 32 if not said.")] = None,
     epochs: Annotated[float, typer.Option(help="How often every example is read.")] = 3.0,
     patience: Annotated[int | None, typer.Option(
         help="Evaluations without a better one after which it ends; else it never does.")] = None,
@@ -33,23 +33,57 @@ def finetune(
     layers: Annotated[int | None, typer.Option(
         help="Only the first so many layers are transferred; the others are drawn.")] = None,
     aux: Annotated[float, typer.Option(help="Weight of guessing the tokens of the examples as well; GPT-1 took 0.5.")] = 0.0,
+    seeds: Annotated[int | None, typer.Option(
+        help="A study: so many runs, each with its own seed, their mean and spread, baselines beside them; else 5.")] = None,
+    grid: Annotated[bool, typer.Option("--grid", help="Study: BERT's rates and batch sizes; dev chooses.")] = False,
+    curve: Annotated[str, typer.Option(help="Study: with so many labels each, as 16,64,256,all.")] = "",
+    restarts: Annotated[int, typer.Option(help="Study: begin a seed that collapsed again, so often.")] = 0,
+    compare: Annotated[str, typer.Option(help="Study: the same seeds with another --init, seed by seed.")] = "",
+    ensemble: Annotated[bool, typer.Option("--ensemble", help="Study: also the mean of what all seeds say.")] = False,
+    multi: Annotated[bool, typer.Option(
+        "--multi", help="Tasks parted by commas, in one trunk with a head each (MT-DNN); one: its control.")] = False,
     settings: Set = None,
     device: Device = "auto",
     as_json: Json = False,
 ) -> None:
     """Fine-tune a model on a labelled task: the weights that are best on dev, and their scores on dev and test.
 
-    A run that was stopped goes on where it was when the same command is given again.
+    A run that was stopped goes on where it was when the same command is given again. A study is several runs, in folders of
+    their own below the run folder, with report.html and study.json.
     """
+    from foreword.basics.messages import Fault
+    from foreword.evaluate import tuned
     from foreword.tasks.labelled import load
     from foreword.training.hardware import Hardware
     from foreword.transfer.finetune import Tuning
     from foreword.transfer.finetune import finetune as tune
+    from foreword.transfer.multitask import folder_of, multitask
+    from foreword.transfer.protocol import Plan, curve_of, study
 
+    size = 32 if batch_size is None else batch_size
+    how = Tuning(epochs, size, learning_rate, seed, labels, init, layers, aux, patience, tuple(settings or ()))
+    if multi:
+        if seeds is not None or grid or curve or restarts or compare or ensemble:
+            raise Fault("--multi is one run, and no study.", "Leave it out, or the options of a study.")
+        tasks = [load(word, data, kind, dev, test) for word in task.split(",")]
+        named = f"{model.name}-{'-'.join(one.name for one in tasks)}".replace("/", "-")
+        run = multitask(model, tasks, out or Path("runs") / named, how, Hardware.choose(device, "auto", "off", False))
+        each = run.passport()["scores"]
+        lines = table({f"{name} {split}": found for name, splits in each.items() for split, found in splits.items()})
+        print(json.dumps({"run": str(run.path), "scores": each}) if as_json else "\n".join([*lines, str(run.path)]))
+        return
     labelled = load(task, data, kind, dev, test)
-    how = Tuning(epochs, batch_size, learning_rate, seed, labels, init, layers, aux, patience, tuple(settings or ()))
     named = f"{model.name}-{labelled.name}".replace("/", "-")
-    run = tune(model, labelled, out or Path("runs") / named, how, Hardware.choose(device, "auto", "auto", False))
+    folder, hardware = out or Path("runs") / named, Hardware.choose(device, "auto", "off", False)
+    if seeds is not None or grid or curve or restarts or compare or ensemble:
+        if grid and batch_size is not None:
+            raise Fault("--grid tries its own batch sizes.", "Leave out --batch-size or --grid.")
+        plan = Plan(5 if seeds is None else seeds, grid, curve_of(curve) if curve else (), restarts, compare, ensemble)
+        found = study(model, labelled, folder, how, plan, hardware)
+        tuned.save(found, folder, model.name)
+        print(json.dumps(tuned.values(found), ensure_ascii=False) if as_json else "\n".join([*tuned.table(found), str(folder)]))
+        return
+    run = tune(folder_of(model, labelled), labelled, folder, how, hardware)
     scores = run.passport()["scores"]
     if as_json:
         print(json.dumps({"run": str(run.path), "scores": scores}))

@@ -72,16 +72,19 @@ class Page:
 
 def write_page(page: Page, path: Path) -> None:
     """One HTML file that needs nothing else."""
-    from jinja2 import Environment, PackageLoader, select_autoescape
-    pages = Environment(loader=PackageLoader("foreword.evaluate", "."), autoescape=select_autoescape())
-    template = pages.get_template("report.html")
     ordered = sorted(page.scores.items(), key=lambda item: item[1].bits_per_byte or 0.0)
     curves = [curve(name, *lines) for name, lines in page.curves.items()]
     policies: dict[str, list[str]] = {}
     for name, score in ordered:
         policies.setdefault(score.policy, []).append(name)
-    text = template.render(page=page, ordered=ordered, bars=bars(page), curves=curves, policies=policies)
-    write_text(path, text)
+    render("report.html", path, page=page, ordered=ordered, bars=bars(page), curves=curves, policies=policies)
+
+
+def render(template: str, path: Path, **values: Any) -> None:
+    """A page of this room's templates, filled in."""
+    from jinja2 import Environment, PackageLoader, select_autoescape
+    pages = Environment(loader=PackageLoader("foreword.evaluate", "."), autoescape=select_autoescape())
+    write_text(path, pages.get_template(template).render(**values))
 
 
 def bars(page: Page) -> str:

@@ -17,5 +17,7 @@ LABELLED = Table("objective of labelled examples", {
     "tag": "foreword.objectives.tag:Tag",
     "rank": "foreword.objectives.rank:Rank",
     "read_along": "foreword.objectives.read_along:ReadAlong",
+    "stepwise": "foreword.objectives.stepwise:Stepwise",
+    "by_task": "foreword.objectives.by_task:ByTask",
 })
 EVERY = Table("objective", {**KINDS.places, **LABELLED.places})

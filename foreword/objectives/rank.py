@@ -22,6 +22,10 @@ class Rank(FromExamples):
     """A score for each candidate. The right ones share one unit of probability, each by its relevance."""
 
     kind: Literal["rank"] = "rank"
+    gamma: float = 1.0                   # how sharply scores are told apart in training
+
+    def faults(self) -> list[tuple[str, str]]:
+        return [] if self.gamma > 0 else [("gamma", f"gamma must be more than 0 (it says {self.gamma:g}).")]
 
     def head(self, width: int) -> SequenceHead:
         return SequenceHead(width, 1, self.reading, self.dropout, bias=self.reading == "first")
@@ -35,7 +39,7 @@ class Rank(FromExamples):
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         assert isinstance(batch, ExampleBatch)
         asked = charged(shares := batch.targets[self.name])
-        table = side_by_side(self.scores(model, output, batch))
+        table = side_by_side([self.gamma * each for each in self.scores(model, output, batch)])
         logs = table.log_softmax(1)[asked]
         return {self.name: Charge(-(shares[asked].nan_to_num()[:, : logs.size(1)] * logs).sum())}
 

@@ -9,7 +9,8 @@ from foreword.tasks.labelled import Labelled
 from foreword.training.trainer import Progress
 
 PIPELINES = {"classify": "text-classification", "regress": "text-classification", "rank": "text-ranking",
-             "choose": "multiple-choice", "span": "question-answering", "tag": "token-classification"}
+             "choose": "multiple-choice", "span": "question-answering", "tag": "token-classification",
+             "stepwise": "text-classification"}
 READ = {
     "first": "`[CLS] A [SEP] B [SEP]`, as its tokenizer makes it",
     "last": "`<|start|> A <|delimiter|> B <|extract|>`, as its tokenizer makes it; a similarity is the sum over both orders",

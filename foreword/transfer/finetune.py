@@ -27,7 +27,7 @@ from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.runs.starting import check_same_start
 from foreword.runs.train import Session, versions
-from foreword.tasks.example import Example
+from foreword.tasks.example import Example, Span
 from foreword.tasks.judging import Scored, scored
 from foreword.tasks.labelled import Labelled
 from foreword.tokens.tokenizer import Tokenizer
@@ -35,6 +35,7 @@ from foreword.training.hardware import Hardware
 from foreword.transfer import WAYS
 from foreword.transfer.answering import Reply, form_of, reply
 from foreword.transfer.card import card
+from foreword.transfer.forms import Answer
 from foreword.transfer.start import INITS, begin, fingerprint
 from foreword.transfer.subset import subset
 from foreword.transfer.ways import Way
@@ -42,6 +43,7 @@ from foreword.transfer.writer import Writer
 
 RATES = {"last": 6.25e-5, "first": 5e-5}        # Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3
 PUBLISHED = 768                                 # the width of the networks these rates are for
+DROPOUT = 0.1                                   # before the last layer of the head, in both
 UNLIMITED = 512                                 # tokens of a sequence, for a network that has no context of its own
 
 
@@ -89,9 +91,7 @@ def recipe_for(loaded: Loaded, task: Labelled, how: Tuning) -> Recipe:
     values = loaded.recipe.values()
     width = values["network"]["width"]
     rate = how.learning_rate or RATES[way.reading] * max(1.0, PUBLISHED / width)
-    objective = form.objective(task.labels, way.reading, 0.1).model_dump(mode="json")
-    if task.kind == "span":
-        objective["none"] = any(example.label == () for example in task.train)
+    objective = form.objective(task.labels, way.reading, DROPOUT, task.train).model_dump(mode="json")
     values["objective"] = objective if not how.aux else {
         "kind": "together", "parts": [objective, {"kind": "read_along"}], "weights": [1.0, how.aux]}
     values["batches"] = {"kind": "examples"} | ({} if values["network"].get("context") else {"length": UNLIMITED})
@@ -167,12 +167,12 @@ class Sitting(Session):
         said = reply(self.model, self.objective, self.form, self.task.dev, self.dev, self.tokenizer, self.hardware)
         worth = {one.metric: one.value for one in self.judge(self.task.dev, said, interval=False)}
         progress = self.trainer.progress
-        before = progress.best
-        better = not before or (worth[self.chooses], -said.loss) > (before["dev"], -before["valid"])
-        self._note({"step": progress.step, "tokens": progress.tokens, "valid": {f"nll.{self.objective.name}": said.loss},
+        before, loss = progress.best, said.loss if math.isfinite(said.loss) else 0.0       # no label of dev can be learned
+        better = not before or (worth[self.chooses], -loss) > (before["dev"], -before["valid"])
+        self._note({"step": progress.step, "tokens": progress.tokens, "valid": {f"nll.{self.objective.name}": loss},
                     "dev": worth, "best": better})
-        if better and math.isfinite(said.loss):
-            progress.best = {"step": progress.step, "valid": said.loss, "dev": worth[self.chooses], "waited": 0}
+        if better:
+            progress.best = {"step": progress.step, "valid": loss, "dev": worth[self.chooses], "waited": 0}
             self._publish()
             return
         progress.best = {**before, "waited": before.get("waited", 0) + 1}
@@ -227,18 +227,17 @@ class Sitting(Session):
             f"budget {self.recipe.training.budget}, on {self.hardware}")
         kept = {"name": task.name, "kind": task.kind, "learn": task.learn.model_dump(mode="json"), "labels": list(task.labels),
                 "examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)}, "notes": list(task.notes),
-                "shortened": {"texts": self.writer.shortened, "tokens": self.writer.lost}}
+                "shortened": {"texts": len(self.writer.shortened), "tokens": sum(self.writer.shortened.values())}}
         how = {**asdict(self.how), "settings": list(self.how.settings)}
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint, task=kept,
                       tuning=how, versions=versions(), hardware=str(self.hardware), finished=False)
 
 
-def told(example: Example, answer: Any) -> dict[str, Any]:
+def told(example: Example, answer: Answer) -> dict[str, Any]:
     """One line of predictions.jsonl."""
     gold = example.label
-    if isinstance(gold, tuple):
-        gold = [one.text if hasattr(one, "text") else one for one in gold]           # type: ignore[assignment]
-    said = {"id": example.id, "label": gold, "answer": answer.label}
+    right = [one.text if isinstance(one, Span) else one for one in gold] if isinstance(gold, tuple) else gold
+    said = {"id": example.id, "label": right, "answer": answer.label}
     if answer.span is not None:
         said["span"] = [answer.span.start, answer.span.end]
     return said | ({"scores": {name: round(share, 6) for name, share in answer.scores.items()}} if answer.scores else {})

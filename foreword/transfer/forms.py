@@ -29,7 +29,8 @@ class Answer:
 
 
 class Form(Protocol):
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float) -> FromExamples: ...
+    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> FromExamples:
+        """What is learned, as the training examples show it."""
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], writer: Writer) -> list[Encoded]:
         """What is learned from, or asked. Several of one example are windows."""
@@ -42,7 +43,7 @@ class Form(Protocol):
 class Classes:
     """A text or a pair: one sequence, or windows whose mean decides."""
 
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float) -> Classify:
+    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Classify:
         return Classify(labels=tuple(labels), reading=reading, dropout=dropout)
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], writer: Writer) -> list[Encoded]:
@@ -67,7 +68,7 @@ class Classes:
 class Numbers:
     """A pair and a number; where the way is to read in both orders, both are."""
 
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float) -> Regress:
+    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Regress:
         return Regress(reading=reading, dropout=dropout)
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], writer: Writer) -> list[Encoded]:
@@ -86,7 +87,7 @@ class Numbers:
 class Choices:
     """One sequence for each answer."""
 
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float) -> Choose:
+    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Choose:
         return Choose(reading=reading, dropout=dropout)
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], writer: Writer) -> list[Encoded]:
@@ -104,7 +105,7 @@ class Choices:
 class Candidates:
     """The candidates of one query are one encoded example: they are weighed against each other."""
 
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float) -> Rank:
+    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Rank:
         return Rank(reading=reading, dropout=dropout)
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], writer: Writer) -> list[Encoded]:

@@ -16,8 +16,8 @@ from foreword.transfer.writer import Writer
 
 
 class Spans:
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float) -> Extract:
-        return Extract(reading=reading)
+    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Extract:
+        return Extract(reading=reading, none=any(example.label == () for example in train))
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], writer: Writer) -> list[Encoded]:
         writer.learn(text for example in examples for text in example.texts)

@@ -66,14 +66,13 @@ def _fits(name: str, given: Tensor, weight: Tensor, grown: bool) -> bool:
 
 def _pooler(model: Model, loaded: Loaded) -> None:
     """The dense layer that a pretrained model has already learned to read sentences with, whichever head it was in."""
-    mine = next((head.pool for head in model.heads.values() if getattr(head, "pool", None) is not None), None)
+    mine = [head.pool for name, head in model.heads.items()
+            if getattr(head, "pool", None) is not None and name not in loaded.model.heads]
     other = next((head.pool for head in loaded.model.heads.values() if getattr(head, "pool", None) is not None), None)
-    if mine is None:
-        return
     unread = {name.rsplit(".", 1)[-1]: tensor for name, tensor in loaded.unread.items()}
     given = other.state_dict() if other is not None else unread
-    if set(given) == {"weight", "bias"}:
-        mine.load_state_dict(given)
+    for pool in mine if set(given) == {"weight", "bias"} else []:
+        pool.load_state_dict(given)
 
 
 def _block(name: str) -> int:

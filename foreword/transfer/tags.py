@@ -17,7 +17,7 @@ from foreword.transfer.writer import Writer
 
 
 class Tags:
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float) -> Tag:
+    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Tag:
         return Tag(labels=tuple(labels), reading=reading, dropout=dropout)
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], writer: Writer) -> list[Encoded]:

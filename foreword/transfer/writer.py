@@ -23,8 +23,7 @@ class Writer:
             raise Fault(f"a length of {self.length} leaves no room for two texts and the {way.specials(2)} specials around them.",
                         "Give a longer one: --set batches.length=...")
         self.known: dict[str, Pieces] = {}
-        self.shortened = 0        # texts
-        self.lost = 0             # tokens of them
+        self.shortened: dict[str, int] = {}        # texts, and how many tokens of each are not read
 
     def room(self, texts: int) -> int:
         """Tokens that so many texts may have together."""
@@ -56,8 +55,8 @@ class Writer:
         if tokens > kept and self.cut.keep == "all":
             raise Fault(f"this text has {tokens:,} tokens, of which {kept:,} fit: {text[:60]!r} ...",
                         "--set batches.keep=head or tail reads one end of it; batches.windows=true all of it, part by part.")
-        self.shortened += tokens > kept
-        self.lost += tokens - kept
+        if tokens > kept:
+            self.shortened[text] = max(tokens - kept, self.shortened.get(text, 0))
 
     def _end(self, ids: np.ndarray, length: int) -> np.ndarray:
         return ids[len(ids) - length:] if self.cut.keep == "tail" else ids[:length]
@@ -71,8 +70,8 @@ class Writer:
         if not self.shortened:
             return ""
         end = "last" if self.cut.keep == "tail" else "first"
-        return (f"{self.shortened:,} texts did not fit {self.length} tokens: only their {end} part is read, {self.lost:,} tokens "
-                "are not.")
+        return (f"{len(self.shortened):,} texts did not fit {self.length} tokens: only their {end} part is read, "
+                f"{sum(self.shortened.values()):,} tokens are not.")
 
 
 def shares(lengths: Sequence[int], room: int) -> list[int]:

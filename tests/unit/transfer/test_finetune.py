@@ -58,6 +58,13 @@ def test_what_can_be_told_apart_is_learned_and_what_cannot_is_not(tmp_path: Path
     assert 0.25 < scores(finetune(base, noise, tmp_path / "noise", LEARN))["accuracy"] < 0.75
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_of_task_can_be_learned(kind: str, tmp_path: Path) -> None:
+    how = Tuning(epochs=12, batch_size=16, learning_rate=2e-3)
+    run = finetune(folder("bert", tmp_path / "base"), task(kind, 240, 40, 60), tmp_path / "run", how)
+    assert next(iter(scores(run).values())) > (0.6 if kind == "similarity" else 0.9)
+
+
 @pytest.mark.parametrize("aux", [0.0, 0.5])
 def test_a_resumed_run_equals_an_unbroken_one(aux: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, base = task("classify", 48), folder("gpt2", tmp_path / "base")

@@ -1,0 +1,55 @@
+"""Batches of several tasks: each of one task, so many of each as it has examples for, in an order drawn anew every epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from foreword.basics.seeds import Permutation, number_of
+from foreword.batches.cuts import Bucketed
+from foreword.batches.encoded import Encoded
+from foreword.batches.row import Row
+
+
+@dataclass(frozen=True)
+class TaskRow(Row):
+    task: str = ""
+
+
+class TaskCutter:
+    """An epoch is every mini-batch of every task once. Those of a task are of equal size, but for one row."""
+
+    def __init__(self, encoded: Mapping[str, Sequence[Encoded]], batch_size: int, seed: int):
+        self.encoded, self.batch_size, self.seed = dict(encoded), batch_size, seed
+        self.names = list(self.encoded)
+        self.orders = {name: Bucketed(np.asarray([one.length for one in some]), batch_size, number_of("task", seed, name))
+                       for name, some in self.encoded.items()}
+        self.counts = {name: -(-len(some) // batch_size) for name, some in self.encoded.items()}       # batches of an epoch
+        self.ends = np.cumsum(list(self.counts.values()))
+        self.steps = int(self.ends[-1])
+        self.epoch = float(self.steps)
+        self.order = lru_cache(maxsize=4)(lambda epoch: Permutation(self.steps, seed, epoch))
+
+    def batch(self, step: int) -> tuple[str, int, int]:
+        """(task, its first row in the run of that task, the row after its last) of the batch of this step."""
+        epoch, place = divmod(step, self.steps)
+        drawn = self.order(epoch)[place]
+        task = int(np.searchsorted(self.ends, drawn, "right"))
+        name = self.names[task]
+        count, examples = self.counts[name], len(self.encoded[name])
+        within = drawn - int(self.ends[task]) + count
+        first = epoch * examples
+        return name, first + within * examples // count, first + (within + 1) * examples // count
+
+    def rows(self, step: int, first: int, stop: int) -> list[Row]:
+        name, start, end = self.batch(step)
+        some, order = self.encoded[name], self.orders[name]
+        at = step * self.batch_size - start
+        found: list[Row] = []
+        for number in range(start + first, min(start + stop, end)):
+            one = some[order.place(number)]
+            found.append(TaskRow(one.sequences[0].ids, at + number, self.seed, example=one, task=name))
+        return found

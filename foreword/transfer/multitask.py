@@ -1,0 +1,230 @@
+"""Several tasks in one trunk, with one head each, in a run folder; then each can be fine-tuned alone (Liu et al. 2019)."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from foreword.assembly import loader
+from foreword.assembly.recipe import Recipe
+from foreword.basics.files import write_folder, write_text
+from foreword.basics.messages import Fault, duration, thousands
+from foreword.basics.progress import say
+from foreword.batches.by_task import TaskCutter
+from foreword.batches.encoded import Encoded
+from foreword.batches.examples import Examples
+from foreword.exchange import hugging_face
+from foreword.exchange.hugging_face import Loaded
+from foreword.networks.base import Model
+from foreword.objectives.by_task import ByTask
+from foreword.objectives.examples import FromExamples
+from foreword.runs.folder import RunFolder
+from foreword.runs.opening import open_model
+from foreword.runs.starting import check_same_start
+from foreword.runs.train import versions
+from foreword.tasks.judging import scored
+from foreword.tasks.labelled import Labelled
+from foreword.training.hardware import Hardware
+from foreword.transfer.answering import form_of, reply
+from foreword.transfer.card import card
+from foreword.transfer.finetune import Sitting, Tuning, contents, recipe_for, told, way_of
+from foreword.transfer.forms import Form
+from foreword.transfer.start import begin, fingerprint
+from foreword.transfer.subset import subset
+from foreword.transfer.writer import Writer
+
+PAIRS = ("stepwise", "classify")        # heads for classes of pairs: in steps, as MT-DNN has it, or one layer
+
+
+@dataclass(frozen=True)
+class Subject:
+    """One of the tasks, ready to be learned and asked."""
+
+    name: str
+    task: Labelled
+    form: Form
+    objective: FromExamples
+    train: list[Encoded]
+    dev: list[Encoded]
+
+
+def name_of(task: Labelled) -> str:
+    """A task's name as heads and folders can be called."""
+    return re.sub(r"[^\w-]+", "-", task.name)
+
+
+def folder_of(model: Path, task: Labelled) -> Path:
+    """Where to begin fine-tuning on a task: of a run of several that had this one among them, the model with its head."""
+    own = model / f"model-{name_of(task)}"
+    return own if (own / "config.json").is_file() else model
+
+
+def recipe_for_all(loaded: Loaded, tasks: Sequence[Labelled], how: Tuning, pairs: str = "stepwise") -> Recipe:
+    """The pretrained model's recipe, with all the tasks in the place of what it was pretrained for.
+
+    One task alone is the control: the same head, and nothing learned from others.
+    """
+    names = [name_of(task) for task in tasks]
+    faults = []
+    if not tasks:
+        faults.append("there must be a task.")
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        faults.append(f"every task needs a name of its own (twice: {', '.join(twice)}).")
+    if how.aux:
+        faults.append(f"--aux {how.aux:g}: tokens cannot be guessed beside several tasks.")
+    if pairs not in PAIRS:
+        faults.append(f"classes of pairs are read by {' or '.join(PAIRS)} (it says {pairs}).")
+    if faults:
+        raise Fault(" ".join(faults))
+    plain = replace(how, settings=())
+    each = [recipe_for(loaded, task, plain).values() for task in tasks]
+    values = each[0]
+    values["objective"] = {"kind": "by_task", "names": names,
+                           "tasks": [_objective(one["objective"], task, pairs) for one, task in zip(each, tasks)]}
+    return loader.from_values(values, "fine-tuning on several tasks", how.settings)
+
+
+def _objective(said: dict[str, Any], task: Labelled, pairs: str) -> dict[str, Any]:
+    """A network that looks back does not know where each text of a pair stands: it has the one layer."""
+    return said | {"kind": pairs} if task.kind == "pair" and said["reading"] == "first" else said
+
+
+def multitask(model: str | Path, tasks: Sequence[Labelled], out: Path, how: Tuning | None = None,
+              hardware: Hardware | None = None, pairs: str = "stepwise") -> RunFolder:
+    """Train one trunk on all the tasks until the epochs are over. A run that stopped before goes on from its last checkpoint."""
+    how = how or Tuning()
+    loaded = open_model(model)
+    if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
+        raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned.", "Give a network that has a tokenizer.")
+    recipe = recipe_for_all(loaded, tasks, how, pairs)
+    tasks = [replace(task, train=subset(task, how.labels, how.seed)) for task in tasks]
+    sitting = Shared(recipe, tasks, RunFolder(out), loaded, how, hardware)
+    start = {"path": str(model), "weights": fingerprint(sitting.model)}
+    check_same_start(sitting.run, start)
+    if not sitting.run.claim(recipe, " ".join(map(contents, tasks))):
+        sitting.run.sign(start=start)
+    sitting.resume()
+    if sitting.run.passport().get("finished"):
+        say(f"{out}: this run is finished; nothing is left to do.")
+    else:
+        sitting.go()
+    return sitting.run
+
+
+class Shared(Sitting):
+    """A sitting at several tasks, which is judged by the mean of what each chooses by on its dev."""
+
+    def __init__(self, recipe: Recipe, tasks: Sequence[Labelled], run: RunFolder, loaded: Loaded, how: Tuning,
+                 hardware: Hardware | None = None):
+        self.recipe, self.run, self.how, self.hardware = recipe, run, how, hardware or Hardware()
+        self.store = self.valid = None                       # type: ignore[assignment]
+        self.way = way_of(recipe)
+        assert loaded.tokenizer is not None
+        assert isinstance(recipe.batches, Examples)
+        assert isinstance(recipe.objective, ByTask)
+        self.tokenizer = self.way.fitted(loaded.tokenizer)
+        self.writer = Writer(self.way, self.tokenizer, recipe.batches)
+        self.tasks: ByTask = recipe.objective
+        self.subjects = [self._subject(task) for task in tasks]
+        spec: Any = recipe.training
+        model = begin(recipe, loaded, self.tokenizer, how.init, how.layers)
+        self.prepare(model, TaskCutter({one.name: one.train for one in self.subjects}, spec.batch_size, spec.seed))
+        self.learner.share = spec.micro_batch or spec.batch_size     # type: ignore[attr-defined]
+        # ^ tasks differ in the size of their batches: what fits of the first says nothing of the others
+
+    def _subject(self, task: Labelled) -> Subject:
+        form, name = form_of(task.kind), name_of(task)
+        train, dev = (form.encode(some, task.labels, self.writer) for some in (task.train, task.dev))
+        if all(one.target is None for one in train):
+            raise Fault(f"{task.name}: no training example has an answer that tokens of its text stand for.")
+        return Subject(name, task, form, self.tasks.of(name), train, dev)
+
+    def evaluate(self, anyway: bool = False) -> None:
+        progress = self.trainer.progress
+        self.model.eval()            # all of it: what reads the trunk with one head leaves the whole as it was, half asleep
+        losses: dict[str, float] = {}
+        worth: dict[str, float] = {}
+        chosen = []
+        for one in self.subjects:
+            said = reply(self.tasks.alone(self.model, one.name), one.objective, one.form, one.task.dev, one.dev, self.tokenizer,
+                         self.hardware)
+            found = scored(one.task.metrics, one.task.labels, one.task.dev, said.labels, False)
+            losses[f"nll.{one.name}"] = said.loss if math.isfinite(said.loss) else 0.0        # no label of dev can be learned
+            worth |= {f"{one.name}.{each.metric}": each.value for each in found}
+            chosen.append(next(each.value for each in found if each.metric == one.task.metrics[0]))
+        mean, loss, before = sum(chosen) / len(chosen), sum(losses.values()), progress.best
+        better = not before or (mean, -loss) > (before["dev"], -before["valid"])
+        self._note({"step": progress.step, "tokens": progress.tokens, "valid": losses, "dev": worth, "best": better})
+        if better:
+            progress.best = {"step": progress.step, "valid": loss, "dev": mean, "waited": 0}
+            self._publish()
+            return
+        progress.best = {**before, "waited": before.get("waited", 0) + 1}
+        if self.how.patience and progress.best["waited"] >= self.how.patience:
+            say(f"no better than step {progress.best['step']:,.0f} for {self.how.patience} evaluations: it ends here.")
+            self.enough = self.trainer.stopping = True
+
+    def _publish(self) -> None:
+        """All of it in our own layout, and for each task the trunk with its head, as fine-tuning on it alone would leave them."""
+        for one in self.subjects:
+            recipe = self.recipe.model_copy(update={"objective": one.objective})
+            model, said = self.tasks.alone(self.model, one.name), card(recipe, one.task, self.trainer.progress)
+            write_folder(self.run.path / f"model-{one.name}",
+                         lambda partial: hugging_face.write(partial, recipe, model, self.tokenizer, said))      # noqa: B023
+        names = ", ".join(one.task.name for one in self.subjects)
+        self.run.publish(self.recipe, self.model, self.tokenizer,
+                         f"# {self.recipe.name}, fine-tuned on {names}\n\nOne trunk and a head for each task. This folder opens "
+                         f"with Foreword; `model-TASK` beside it holds the trunk and one head.\n")
+
+    def _finish(self) -> None:
+        if not self.trainer.progress.best or self._due():
+            self.evaluate(anyway=True)
+        if self.trainer.progress.pending:
+            self.log()
+        self.save()
+        best = open_model(self.run.path)                     # as others will open it
+        best.model.to(self.hardware.device)
+        found: dict[str, Any] = {}
+        lines = []
+        for one in self.subjects:
+            model = self.tasks.alone(best.model, one.name)
+            for split, examples in (("dev", one.task.dev), ("test", one.task.test)):
+                encoded = one.form.encode(examples, one.task.labels, self.writer)
+                said = reply(model, one.objective, one.form, examples, encoded, self.tokenizer, self.hardware)
+                judged = scored(one.task.metrics, one.task.labels, examples, said.labels, True)
+                found.setdefault(one.name, {})[split] = {
+                    each.metric: {"value": each.value, "interval": list(each.interval), "count": each.count, "shown": each.shown}
+                    for each in judged}
+                lines += [json.dumps({"task": one.name, "split": split, **told(example, answer)}, ensure_ascii=False) + "\n"
+                          for example, answer in zip(examples, said.answers)]
+        write_text(self.run.path / "predictions.jsonl", "".join(lines))
+        progress = self.trainer.progress
+        self.run.sign(step=progress.step, tokens=progress.tokens, seconds=round(progress.seconds, 1), best=progress.best,
+                      parameters=self.model.parameter_count(), scores=found, finished=True)
+        say(f"{len(self.subjects)} tasks: {progress.step:,} steps in {duration(progress.seconds)}, the best on dev after step "
+            f"{progress.best['step']:,.0f}; models in {self.run.path / 'model'} and model-TASK beside it")
+
+    def _introduce(self) -> None:
+        kept = {}
+        for one in self.subjects:
+            task = one.task
+            for note in task.notes:
+                say(f"{task.name}: {note}")
+            say(f"{task.name} ({task.learn.in_words}): {len(task.train):,} training examples, dev {len(task.dev):,}, test "
+                f"{len(task.test):,}, {self.cutter.counts[one.name]:,} batches in an epoch")      # type: ignore[attr-defined]
+            kept[one.name] = {
+                "name": task.name, "kind": task.kind, "learn": task.learn.model_dump(mode="json"), "labels": list(task.labels),
+                "examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)}, "notes": list(task.notes)}
+        if cut := self.writer.told():
+            say(cut)
+        say(f"{self.recipe.name}: {thousands(self.model.parameter_count())} parameters, budget {self.recipe.training.budget}, "
+            f"on {self.hardware}")
+        how = {**asdict(self.how), "settings": list(self.how.settings)}
+        self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint, tasks=kept,
+                      tuning=how, versions=versions(), hardware=str(self.hardware), finished=False)

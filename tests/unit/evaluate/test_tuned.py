@@ -1,0 +1,76 @@
+"""The page of a study: its table holds the figures, its words say what they are worth, test of what was not chosen is not shown."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from foreword.evaluate import tuned
+from foreword.transfer.protocol import Apart, Row, Study, Try, Worth
+from tests.labelled import task
+
+
+def made(kind: str = "classify", seeds: int = 3) -> Study:
+    whole = task(kind, 64, 8, 8)
+    right = tuple(one.label for one in whole.test)
+    worth = Worth(whole)
+
+    def row(name: str, labels: int | None, tests: list[float], chosen: bool = True, tuned: bool = True) -> Row:
+        tries = tuple(Try(seed, 0.5 + seed / 100, test, right, seed == 1, 10, Path(f"seed-{seed}") if tuned else None)
+                      for seed, test in enumerate(tests[:seeds]))
+        done = Row(name, labels, tries, 1e-3 if tuned else None, 16 if tuned else None, chosen)
+        return worth.bounded(done) if chosen else done
+
+    rows = (row("pretrained", 16, [0.123, 0.124, 0.125], chosen=False), row("pretrained", 16, [0.7, 0.8, 0.9]),
+            row("TF-IDF", 16, [0.6, 0.6, 0.6], tuned=False), row("pretrained", None, [0.8, 0.8, 0.95]),
+            row("TF-IDF", None, [0.85], tuned=False), row("majority", None, [0.5], tuned=False))
+    apart = (Apart(16, "pretrained", "scratch", (0.1, 0.11, 0.12)[:seeds], (0.05, 0.2)),
+             Apart(16, "pretrained", "TF-IDF", (-0.1, 0.2, 0.3)[:seeds], (-0.2, 0.3)),
+             Apart(None, "pretrained", "TF-IDF", (-0.3, -0.31, -0.32)[:seeds], (-0.5, 0.1)))
+    return Study(whole, rows, apart, 0.5)
+
+
+def test_the_table_holds_the_figures_and_hides_what_was_not_chosen() -> None:
+    rows = tuned.rows(made())
+    assert rows[0] == tuned.HEAD
+    assert rows[1][5:] == ("51.0", "-", "-", "-", "-", "-", "-", "1 of 3")
+    assert rows[2][:11] == ("pretrained", "16", "0.001", "16", "3", "51.0", "80.0", "10.0", "70.0", "90.0", "55.2 to 104.8")
+    assert rows[3][0] == "TF-IDF"
+    assert rows[3][-1] == "-"
+    found = tuned.values(made())["rows"][0]
+    assert "test" not in found
+    assert all("test" not in seed for seed in found["seeds"])
+
+
+def test_words_say_what_can_be_trusted() -> None:
+    said = tuned.words(made())
+    assert said[0] == ("With 16 labels pretrained gets 80.0 on test (55.2 to 104.8 over seeds); TF-IDF 60.0, majority 50.0. "
+                       "1 of 3 seeds collapsed.")
+    assert said[2:] == [
+        "With 16 labels pretrained is 11.0 above scratch: it can be trusted, over seeds and over examples.",
+        "With 16 labels pretrained is 13.3 above TF-IDF: it may be chance.",
+        "With all labels pretrained is 31.0 below TF-IDF: it holds over seeds but not over examples."]
+    assert tuned.words(made(seeds=1))[2].endswith("one seed is too few to trust it.")
+    assert any("fewer than 50 steps" in note for note in tuned.notes(made()))
+
+
+def test_the_confusion_matrix_counts() -> None:
+    study = made()
+    said = ["good"] * 8
+    counts = tuned.confusion(study, said)
+    assert counts.sum() == 8
+    assert counts[:, list(study.task.labels).index("good")].tolist() == [4, 4]
+
+
+@pytest.mark.parametrize("kind", ["classify", "similarity", "rank"])
+def test_the_page_stands_alone(kind: str, tmp_path: Path) -> None:
+    tuned.save(made(kind), tmp_path, "<model>")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "&lt;model&gt; on toy" in page
+    assert page.count("<svg") == (1 if kind == "rank" else 2)
+    assert not re.search(r"(?:src|href)=[\"']?http", page)
+    assert "12.3" not in re.sub(r"<svg.*?</svg>", "", page, flags=re.DOTALL)
+    assert json.loads((tmp_path / "study.json").read_text())["metric"] == made(kind).metric

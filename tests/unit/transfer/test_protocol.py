@@ -1,0 +1,228 @@
+"""Several seeds of every setting: means and intervals by hand, dev alone chooses, and what is finished is left alone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foreword.basics.messages import Fault
+from foreword.runs.folder import RunFolder
+from foreword.tasks.labelled import Labelled
+from foreword.transfer import protocol
+from foreword.transfer.finetune import Tuning
+from foreword.transfer.protocol import AGAIN, NOTHING, TOGETHER, Plan, Row, Study, Try, Worth, curve_of, over_seeds, study
+from foreword.transfer.subset import subset
+from tests.labelled import KINDS, folder, task
+
+QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
+T2, T4 = 4.302652729911275, 2.7764451051977987        # Student's t, 97.5%, with 2 and 4 degrees of freedom (any table)
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return folder("gpt2", tmp_path_factory.mktemp("base") / "gpt2")
+
+
+def tries(task: Labelled, *answers: list[str], dev: float = 0.5) -> tuple[Try, ...]:
+    worth = Worth(task)
+    return tuple(Try(seed, dev, worth.of(said), tuple(said)) for seed, said in enumerate(answers))
+
+
+# --- sums ---------------------------------------------------------------------------------------------------------------
+
+
+def test_mean_spread_and_interval_are_those_of_a_sheet_of_paper() -> None:
+    row = Row("x", 16, tuple(Try(seed, 0.1 * seed, test, ()) for seed, test in enumerate([0.5, 0.6, 0.7, 0.8, 0.9])))
+    assert row.dev == pytest.approx(0.2)
+    assert row.test == pytest.approx(0.7)
+    spread = math.sqrt((0.04 + 0.01 + 0 + 0.01 + 0.04) / 4)
+    assert row.spread == pytest.approx(spread)
+    assert row.over_seeds == pytest.approx((0.7 - T4 * spread / math.sqrt(5), 0.7 + T4 * spread / math.sqrt(5)))
+    assert math.isnan(over_seeds([0.5])[0])
+
+
+def test_the_paired_interval_is_that_of_the_differences() -> None:
+    """Seeds that differ much, by the same from row to row: the pairs know it, the means apart would not."""
+    whole = task("classify", test=8)
+    right = [str(one.label) for one in whole.test]
+    wrong = [{"good": "bad", "bad": "good"}[label] for label in right]
+
+    def but(count: int) -> list[str]:
+        return wrong[:count] + right[count:]
+
+    one, other = Row("a", 16, tries(whole, but(0), but(3), but(5))), Row("b", 16, tries(whole, but(1), but(4), but(7)))
+    apart = Worth(whole).apart(one, other)
+    assert apart.each == pytest.approx((1 / 8, 1 / 8, 2 / 8))
+    mean, spread = 1 / 6, math.sqrt(((1 / 24) ** 2 * 2 + (1 / 12) ** 2) / 2)
+    assert apart.over_seeds == pytest.approx((mean - T2 * spread / math.sqrt(3), mean + T2 * spread / math.sqrt(3)))
+    assert apart.over_seeds[1] - apart.over_seeds[0] < one.over_seeds[1] - one.over_seeds[0]
+
+
+def test_examples_are_drawn_once_for_all_seeds_and_both_rows() -> None:
+    whole = task("classify", test=12)
+    right = [str(one.label) for one in whole.test]
+    none = [{"good": "bad", "bad": "good"}[label] for label in right]
+    worth = Worth(whole)
+    same = Row("a", 16, tries(whole, none[:4] + right[4:], none[:6] + right[6:]))
+    assert worth.apart(same, same).over_examples == pytest.approx((0, 0))
+    low, high = worth.apart(same, Row("b", 16, tries(whole, none))).over_examples           # one try beside each
+    draws = np.random.default_rng(1).multinomial(12, [1 / 12] * 12, 20000)
+    better = np.asarray([0] * 4 + [0.5] * 2 + [1.0] * 6)
+    assert (low, high) == pytest.approx(np.quantile(draws @ better / 12, [0.025, 0.975]), abs=0.05)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_knowing_nothing_is_the_same_answer_to_everything(kind: str) -> None:
+    whole = task(kind, 24, 9, 9)
+    constant = NOTHING[kind](whole.train)
+    said = [constant(example) for example in whole.test]
+    assert Worth(whole).of(said) < 0.8
+    assert len({str(one) for one in said}) == 1 or kind == "tag"
+
+
+def test_an_ensemble_is_the_mean_of_the_scores() -> None:
+    lines = [{"answer": "a", "scores": {"a": 0.6, "b": 0.4}}, {"answer": "a", "scores": {"a": 0.55, "b": 0.45}},
+             {"answer": "b", "scores": {"a": 0.1, "b": 0.9}}]
+    assert TOGETHER["classify"](lines) == "b"                     # 1.25 to 1.75, though two of three say a
+    assert TOGETHER["similarity"]([{"answer": 1.0}, {"answer": 4.0}]) == 2.5
+    assert TOGETHER["choice"]([{"answer": 0, "scores": {"0": 0.2, "1": 0.8}}]) == 1
+
+
+# --- numbers of labels --------------------------------------------------------------------------------------------------
+
+
+def test_fewer_labels_are_among_more_and_keep_the_shares() -> None:
+    whole = task("classify", 200)
+    uneven = replace(whole, train=tuple(one for n, one in enumerate(whole.train) if one.label == "good" or n % 6 == 0))
+    share = sum(one.label == "good" for one in uneven.train) / len(uneven.train)
+    for seed in range(3):
+        sets = [subset(uneven, size, seed) for size in (16, 64, None)]
+        assert {one.id for one in sets[0]} < {one.id for one in sets[1]} < {one.id for one in sets[2]}
+        for some in sets:
+            assert Counter(one.label for one in some)["good"] == pytest.approx(share * len(some), abs=1)
+    assert {one.id for one in subset(uneven, 16, 0)} != {one.id for one in subset(uneven, 16, 1)}
+
+
+def test_a_curve_is_read() -> None:
+    assert curve_of("16, 64,all,16") == (16, 64, None)
+    for wrong in ("", "16;64", "0", "some", "-3"):
+        with pytest.raises(Fault, match="--curve"):
+            curve_of(wrong)
+
+
+# --- whole studies ------------------------------------------------------------------------------------------------------
+
+
+def test_a_study_runs_every_setting_with_every_seed(base: Path, tmp_path: Path) -> None:
+    whole = task("classify")
+    found = study(base, whole, tmp_path / "out", QUICK, Plan(2, curve=(16, None), compare="scratch", ensemble=True))
+    assert [(row.name, row.labels) for row in found.rows] == [
+        (name, size) for size in (16, None) for name in ("pretrained", "scratch", "ensemble", "TF-IDF")] + [("majority", None)]
+    assert [(one.labels, one.minus) for one in found.apart] == [
+        (16, "scratch"), (16, "TF-IDF"), (None, "scratch"), (None, "TF-IDF")]
+    for row, inside in zip(found.rows[:2], ("", "scratch")):
+        for seed, one in enumerate(row.tries):
+            run = RunFolder(tmp_path / "out" / "labels-16" / inside / f"seed-{seed}")
+            passport = run.passport()
+            assert one.run == run.path
+            assert passport["tuning"]["seed"] == seed
+            assert passport["tuning"]["init"] == row.name
+            assert passport["task"]["examples"]["train"] == 16
+            assert one.dev == passport["scores"]["dev"]["accuracy"]["value"]
+            assert one.test == pytest.approx(passport["scores"]["test"]["accuracy"]["value"])
+    assert [len(row.tries) for row in found.find("TF-IDF")] == [2, 1]         # each seed's own 16 labels; all are all
+
+
+def outcome(found: Study) -> list[tuple]:
+    return [(row.name, row.labels, row.rate, row.batch, row.chosen, row.dev, row.collapsed, row.median.seed)
+            for row in found.rows if row.tries[0].run]
+
+
+def test_test_has_no_say(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every test label the other way round, all that is chosen is chosen again."""
+    monkeypatch.setattr(protocol, "BATCHES", (16,))
+    whole = task("classify", 48, 24, 24)
+    other = {"good": "bad", "bad": "good"}
+    poisoned = replace(whole, test=tuple(replace(one, label=other[str(one.label)]) for one in whole.test))
+    how, plan = replace(QUICK, learning_rate=None), Plan(2, grid=True, restarts=1)
+    one, two = (study(base, some, tmp_path / name, how, plan) for name, some in (("right", whole), ("wrong", poisoned)))
+    assert outcome(one) == outcome(two)
+    cells = one.rows[:3]
+    assert sum(row.chosen for row in cells) == 1
+    assert max(cells, key=lambda row: row.dev).chosen
+    assert one.find("pretrained")[0].test == pytest.approx(1 - two.find("pretrained")[0].test)
+    assert [row.rate for row in cells] == pytest.approx([rate * 24 for rate in (2e-5, 3e-5, 5e-5)])      # 768 / 32 times as large
+
+
+def test_a_seed_that_learned_nothing_has_collapsed_and_begins_again(base: Path, tmp_path: Path) -> None:
+    whole = task("classify", 48)
+    half = replace(whole, dev=tuple(replace(one, texts=("the day",)) for one in whole.dev))      # every answer is the same
+    found = study(base, half, tmp_path / "out", replace(QUICK, labels=16), Plan(2, restarts=1))
+    row = found.rows[0]
+    assert found.floor == 0.5
+    assert row.collapsed == 2
+    for seed, one in enumerate(row.tries):
+        assert one.run == tmp_path / "out" / f"seed-{seed}-again-1"
+        assert one.seed == seed
+        first, again = (RunFolder(tmp_path / "out" / name) for name in (f"seed-{seed}", f"seed-{seed}-again-1"))
+        assert again.passport()["seed"] == seed + AGAIN
+        assert first.passport()["data"] == again.passport()["data"]                            # the same examples
+    learned = study(base, whole, tmp_path / "learned", replace(QUICK, epochs=8), Plan(2, restarts=1))
+    assert learned.rows[0].collapsed == 0
+    assert not list((tmp_path / "learned").glob("*again*"))
+
+
+def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, plan = task("classify", 32), Plan(3)
+    real, asked = protocol.finetune, []
+
+    def until_the_third(model: Path, task: Labelled, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
+        asked.append(how.seed)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return real(model, task, out, how)
+
+    monkeypatch.setattr(protocol, "finetune", until_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        study(base, whole, tmp_path / "out", QUICK, plan)
+    monkeypatch.undo()
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("model/*")}
+    assert {path.parts[-3] for path in kept} == {"seed-0", "seed-1"}
+    found = study(base, whole, tmp_path / "out", QUICK, plan)
+    assert len(found.rows[0].tries) == 3
+    assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    assert study(base, whole, tmp_path / "out", QUICK, plan) == found
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classify"])
+def test_every_kind_can_be_studied(kind: str, base: Path, tmp_path: Path) -> None:
+    plan = Plan(2, ensemble=kind in TOGETHER)
+    found = study(base, task(kind, 24, 9, 9), tmp_path / "out", replace(QUICK, epochs=1), plan)
+    assert found.rows[0].name == "pretrained"
+    assert ("TF-IDF" in [row.name for row in found.rows]) == (kind in ("pair", "similarity"))
+
+
+def test_everything_wrong_is_said_before_anything_is_done(base: Path, tmp_path: Path) -> None:
+    whole = task("tag", 24, 9, 9)
+    plan = Plan(0, grid=True, curve=(5000,), restarts=-1, compare="scrach", ensemble=True)
+    with pytest.raises(Fault) as found:
+        study(base, whole, tmp_path / "out", replace(QUICK, labels=8), plan)
+    for words in ("--seeds 0", "--restarts -1", "--grid", "--curve", "Did you mean scratch?", "no ensemble", "5,000"):
+        assert words in str(found.value), words
+    assert not (tmp_path / "out").exists()
+    with pytest.raises(Fault, match="that is what it is compared with"):
+        study(base, whole, tmp_path / "out", QUICK, Plan(compare="pretrained"))
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "recipe.toml").touch()
+    with pytest.raises(Fault, match="is itself a run"):
+        study(base, whole, tmp_path / "run", QUICK, Plan())
+
+
+def test_the_median_is_in_the_middle_on_dev() -> None:
+    row = Row("x", None, tuple(Try(seed, dev, 0.0, ()) for seed, dev in enumerate([0.9, 0.2, 0.5])))
+    assert row.median.seed == 2
