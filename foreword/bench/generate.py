@@ -39,7 +39,7 @@ def reader(model: Model, vocabulary: Vocabulary, precision: str) -> LanguageMode
     return language_model(freeze(model, precision), vocabulary)
 
 
-def measure(name: str = "124m", batches: Sequence[int] = (1, 8, 32), rounds: int = 3) -> dict[str, Any]:
+def measure(name: str = "124m", batches: Sequence[int] = (1, 8, 32), rounds: int = 2) -> dict[str, Any]:
     """Race all who can generate with the same random weights. Results by batch size."""
     shape = shape_called(name)
     say(f"bench generate, {shape.recipe} {shape.layers} x {shape.width}, {PROMPT} + {NEW} tokens, batches {list(batches)}")

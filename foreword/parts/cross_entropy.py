@@ -9,10 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 ROWS = 256            # rows of logits at a time, at least: fewer would starve the matrix product
 LOGITS = 2**21        # and about so many logits: more would leave the cache
+FEW = 2**17           # so few logits in all are made at once, by torch alone: less is gained than the many small steps cost
 
 
 class _Summed(torch.autograd.Function):
@@ -62,6 +64,8 @@ class _Summed(torch.autograd.Function):
 
 def summed_nll(hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor) -> Tensor:
     """What all guesses cost together. hidden [guesses, width], weight [vocabulary, width], targets [guesses]."""
+    if len(hidden) * len(weight) <= FEW:
+        return F.cross_entropy(F.linear(hidden, weight, bias), targets, reduction="sum")
     kind = hidden.device.type
     low = torch.get_autocast_dtype(kind) if torch.is_autocast_enabled(kind) else weight.dtype
     with torch.autocast(kind, enabled=False):

@@ -3,41 +3,22 @@
  * Vectors are GCC's and clang's own, so the same lines are AVX-512, AVX2 or whatever a processor has; -DPORTABLE uses the
  * narrowest. Any width is right: what does not fill a vector is added one by one.
  */
-#include <math.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
+#include "vectors.h"
 #ifdef _OPENMP
 #include <omp.h>
 #include <sched.h>
 #endif
 
-#if defined(__AVX512F__) && !defined(PORTABLE)
-#include <immintrin.h>
-#define LANES 16
-#define ABREAST 6            /* rows whose sums, with 4 outputs, fill the registers */
-#elif defined(__AVX2__) && defined(__FMA__) && !defined(PORTABLE)
-#include <immintrin.h>
-#define LANES 8
-#define ABREAST 3
-#else
-#define LANES 4
-#define ABREAST 2
-#endif
-
+#define ABREAST (LANES == 16 ? 6 : LANES == 8 ? 3 : 2)       /* rows whose sums, with 4 outputs, fill the registers */
 #define OUTPUTS 4            /* outputs made together, so that a row is read once for four of them */
-#define INLINE static inline __attribute__((always_inline))
 #define SERIAL (1 << 17)     /* so few multiplications are done before a second thread has woken */
 #define FINER 32768.f        /* the second of two int16 counts steps so much smaller than the first */
-#define LOOKS 4096           /* how often a thread looks for the others before it lets someone else have the processor */
+#define LOOKS 100            /* how often a thread looks for the others before it lets someone else have the processor */
 
-typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
-typedef int32_t whole __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
 typedef int8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
 typedef int16_t shorts __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
-INLINE vector load(const float *from) { return *(const vector *)from; }
 INLINE vector as_floats(whole v) { return __builtin_convertvector(v, vector); }
 
 INLINE vector load_bytes(const int8_t *from) {
@@ -69,16 +50,6 @@ INLINE whole meet(whole sum, const int8_t *w, const int16_t *x) {
 #endif
 }
 
-INLINE float summed(vector v) {
-#if LANES == 16
-    return _mm512_reduce_add_ps((__m512)v);
-#else
-    float total = 0;
-    for (int i = 0; i < LANES; i++) total += v[i];
-    return total;
-#endif
-}
-
 /* four sums at once take little longer than one */
 INLINE four summed_four(vector a, vector b, vector c, vector d) {
 #if LANES == 16
@@ -95,28 +66,6 @@ INLINE four summed_four(vector a, vector b, vector c, vector d) {
 #endif
 }
 
-INLINE vector either(whole condition, vector yes, vector no) {
-    return (vector)((condition & (whole)yes) | (~condition & (whole)no));
-}
-
-/* e to the x, to the last bit or two of a float (Cephes) */
-INLINE vector exponential(vector x) {
-    const vector none = {0};
-    x = either(x < -87.f, none - 87.f, x);
-    x = either(x > 88.f, none + 88.f, x);
-    vector scaled = x * 1.44269504f;
-    whole n = __builtin_convertvector(scaled + either(scaled < 0, none - .5f, none + .5f), whole);
-    vector turns = __builtin_convertvector(n, vector);
-    vector r = x - turns * 0.693359375f + turns * 2.12194440e-4f;
-    vector p = none + 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    return (p * r * r + r + 1.f) * (vector)((n + 127) << 23);
-}
-
 enum { NONE, RELU, RELU_SQUARED, GELU_TANH, GELU_ERF };
 
 INLINE vector activated(vector x, int kind) {
@@ -124,7 +73,7 @@ INLINE vector activated(vector x, int kind) {
     vector positive = either(x > 0, x, none);
     if (kind == RELU) return positive;
     if (kind == RELU_SQUARED) return positive * positive;
-    if (kind == GELU_TANH) return x / (1.f + exponential(-1.5957691216f * (x + 0.044715f * x * x * x)));
+    if (kind == GELU_TANH) return x / (1.f + exponential(at_most(-1.5957691216f * (x + 0.044715f * x * x * x), 87.f)));
     if (kind == GELU_ERF) {      /* Abramowitz & Stegun 7.1.26: what is left of 1 beyond |x|, to 1.5e-7 */
         vector z = either(x < 0, -x, x) * 0.70710678f, t = 1.f / (1.f + 0.3275911f * z);
         vector p = none + 1.061405429f;

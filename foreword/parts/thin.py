@@ -8,13 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import hashlib
-import os
-import platform
-import shutil
-import subprocess
-import tempfile
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +15,11 @@ import torch  # before any compiled product: both then share one set of threads
 import torch.nn.functional as F
 from torch import Tensor
 
-from foreword.basics.files import cache_folder
-from foreword.basics.progress import say
+from foreword.basics import kernels
 
 ROWS = 32             # with more, the arithmetic takes longer than the reading, and torch's products are the better ones
 ACTIVATIONS = {"": 0, "relu": 1, "relu_squared": 2, "gelu_tanh": 3, "gelu_erf": 4}
 SOURCE = Path(__file__).with_name("thin.c")
-FLAGS = ("-O3", "-fno-tree-vectorize", "-fno-math-errno", "-shared", "-fPIC")       # its vectors are written out: more hurt
-SPEED = (("-march=native", "-fopenmp"), ("-mcpu=native", "-fopenmp"), ("-march=native",), ())       # the first that works
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor | None = None, activation: str = "",
@@ -131,43 +121,11 @@ def _attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, wind
 @functools.cache
 def compiled() -> Any:
     """The library for this machine, or None where it cannot be made: said once."""
-    try:
-        return load(build())
-    except (OSError, subprocess.SubprocessError) as error:
-        said = getattr(error, "stderr", None) or str(error)
-        say(f"generation uses torch's products, at about half the speed: {said.strip().splitlines()[0]}\n"
-            "    Install a C compiler (gcc or clang; CC=... names another), and it compiles its own in two seconds.")
-        return None
+    found = kernels.compiled(SOURCE, "generation uses torch's products, at about half the speed")
+    return None if found is None else typed(found)
 
 
-def build(more: Sequence[str] = (), source: Path = SOURCE) -> Path:
-    """The compiled library, from the cache folder if it is there."""
-    compiler = os.environ.get("CC") or next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "")
-    if not compiler:
-        raise FileNotFoundError("no C compiler is here.")
-    text = source.read_bytes()
-    told = [compiler, _processor(), *FLAGS, *(flag for speed in SPEED for flag in speed), *more]
-    known = hashlib.sha256(b"\0".join([text, *(word.encode() for word in told)]))
-    path = _cache() / f"thin-{known.hexdigest()[:20]}.so"
-    if path.is_file():
-        return path
-    for attempt, speed in enumerate(SPEED):
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")       # two processes may build at once
-        try:
-            subprocess.run([*compiler.split(), *FLAGS, *speed, *more, str(source), "-o", str(partial), "-lm"], check=True,
-                           capture_output=True, text=True, timeout=120)
-            os.replace(partial, path)
-            return path
-        except subprocess.CalledProcessError:
-            if attempt + 1 == len(SPEED):
-                raise
-        finally:
-            partial.unlink(missing_ok=True)
-    raise RuntimeError("unreachable")
-
-
-def load(path: Path) -> Any:
-    library = ctypes.CDLL(str(path))
+def typed(library: Any) -> Any:
     place, number = ctypes.c_void_p, ctypes.c_long
     library.product.argtypes = [place] * 6 + [number] * 5
     library.attend.argtypes = [place, number, *[place] * 3, number, place, *[number] * 5]
@@ -176,29 +134,3 @@ def load(path: Path) -> Any:
     for function in (library.product, library.attend, library.keep, library.run):
         function.restype = None
     return library
-
-
-def _cache() -> Path:
-    folder = cache_folder() / "kernels"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
-            return folder
-    except OSError:
-        pass        # a home that cannot be written to: this process compiles for itself
-    return Path(_own_folder())
-
-
-@functools.cache
-def _own_folder() -> str:
-    return tempfile.mkdtemp(prefix="foreword-kernels-")
-
-
-def _processor() -> str:
-    """What tells one kind of processor from another: a home folder may be shared by several machines."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        told = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
-    except OSError:
-        told = [platform.processor()]
-    return "\n".join([platform.machine(), platform.system(), *told])

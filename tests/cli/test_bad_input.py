@@ -119,7 +119,7 @@ def test_all_missing_paths_are_told_at_once(tmp_path) -> None:
     (["--vocabulary", "100"], "a vocabulary of 100 is too small for byte_bpe: the bytes and an end need 257.\n"
                               "    The smallest that works on this text is 257."),
     (["--documents", "paragraf"], "'paragraf' is not a way to cut text into documents. Did you mean paragraph?\n"
-                                  "    The ways: auto, file, line, paragraph."),
+                                  "    The ways: auto, file, line, paragraph, dialogues."),
     (["--marks", "sentence_ends"], "'sentence_ends' is not a mark. Did you mean sentence_end?\n    The marks: sentence_end, word_start."),
 ])
 def test_options_of_tokens_that_mean_nothing(tmp_path, text, untouched, words, said) -> None:
@@ -291,8 +291,8 @@ def test_three_faults_of_a_recipe_are_told_at_once_with_their_lines(tmp_path, ma
     words = (f"{mine}:5  network.layers\n"
              "    Input should be a valid integer, unable to parse string as an integer (it says 'six')\n"
              f"{mine}:6  network.widht\n"
-             "    there is no setting 'widht' here. Did you mean width? Settings: layers, width, heads, context, norm, norm_kind, qk_norm, bias, positions, inner, activation, "
-             "norm_epsilon, dropout, initial, embedding_norm.\n"
+             "    there is no setting 'widht' here. Did you mean width? Settings: layers, width, heads, context, norm, norm_kind, qk_norm, bias, qkv_bias, positions, inner, activation, "
+             "norm_epsilon, dropout, initial, visible, embedding_norm.\n"
              f"{mine}:9  training.kind\n"
              "    'adam' is not one of 'counting', 'gradient'.")
     with untouched:

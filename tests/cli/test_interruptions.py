@@ -40,9 +40,9 @@ def large(path: Path, texts: list[str], size: int) -> Path:
 # --- SIGKILL ---------------------------------------------------------------------------------------------------------
 
 def test_tokens_killed_goes_on_to_the_same_store(tmp_path, texts) -> None:
-    """With worker processes, which must not outlive the one that was killed."""
+    """With worker processes, which must not outlive the one that was killed. (A quick tokenizer would not start any.)"""
     data = large(tmp_path / "large.jsonl", texts, 6_000_000)
-    words = ["tokens", data, "--tokenizer", "byte", "--workers", 2]
+    words = ["tokens", data, "--tokenizer", "unicode", "--workers", 2]
     started = Program(*words, "--out", tmp_path / "store")
     workers: list[psutil.Process] = []
 
@@ -61,7 +61,7 @@ def test_tokens_killed_goes_on_to_the_same_store(tmp_path, texts) -> None:
     said.right()
     assert f"{len(done)} finished part" in said.err
     assert not (tmp_path / "store.partial").exists()
-    run("tokens", data, "--tokenizer", "byte", "--workers", 1, "--out", tmp_path / "unbroken").right()
+    run("tokens", data, "--tokenizer", "unicode", "--workers", 1, "--out", tmp_path / "unbroken").right()
     assert checksums(tmp_path / "store") == checksums(tmp_path / "unbroken")
     one, other = (TokenStore.open(tmp_path / name, "test") for name in ("store", "unbroken"))
     assert one.ends.tolist() == other.ends.tolist()

@@ -12,7 +12,7 @@ from foreword.batches.cuts import Windows
 from foreword.batches.stream import Growth, Stream
 from foreword.training.schedules import Ramp
 from tests.numbered import Numbered
-from tests.unit.batches.test_cuts import STORE, over, seen
+from tests.unit.batches.test_cuts import over, seen, store_for
 
 SHAPES = [(16, 256, 5000), (4, 32, 100), (1, 7, 3), (3, 50, 10_000), (8, 8, 50), (12, 18, 1), (2, 1000, 7)]
 
@@ -55,8 +55,8 @@ def test_gpt3_small_grows_as_published():
 def test_rows_are_one_endless_row_of_rows(kind):
     """What growing batches and mixtures count on: where a row falls among batches does not change it."""
     for step, first, stop in ((0, 2, 6), (7, 0, 6), (93, 3, 5)):
-        assert list(map(seen, over(kind, STORE, 6).rows(step, first, stop))) == list(
-            map(seen, over(kind, STORE, 6).rows(0, 6 * step + first, 6 * step + stop)))
+        assert list(map(seen, over(kind, store_for(kind), 6).rows(step, first, stop))) == list(
+            map(seen, over(kind, store_for(kind), 6).rows(0, 6 * step + first, 6 * step + stop)))
 
 
 def test_a_growing_stream_reads_the_same_rows_in_other_portions():
@@ -83,10 +83,10 @@ def test_epochs_of_even_batches_are_what_they_were(batch_size):
 def test_every_size_can_be_shared_or_none():
     growth = Growth(4, 12, 100)
     for world in (1, 2, 4):
-        Stream(over("windows", STORE, 12), list, 12, 0, world, growth)
+        Stream(over("windows", store_for("windows"), 12), list, 12, 0, world, growth)
         assert all(size % world == 0 for _, _, size in growth.stairs)
     with pytest.raises(Fault, match=r"ramp.start 4 cannot be shared by 3 processes"):
-        Stream(over("windows", STORE, 12), list, 12, 0, 3, growth)
+        Stream(over("windows", store_for("windows"), 12), list, 12, 0, 3, growth)
 
 
 def test_a_ramp_that_cannot_be():

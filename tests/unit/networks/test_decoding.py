@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import ctypes
+import shutil
+
 import numpy as np
 import pytest
 import torch
 
 from foreword.assembly.build import language_model
+from foreword.basics import kernels
 from foreword.networks import decoding
 from foreword.networks.decoding import Decoder
 from foreword.parts import program, thin
@@ -205,7 +209,8 @@ def test_a_program_that_is_wrong_would_be_noticed(store, monkeypatch, tmp_path, 
     source = thin.SOURCE.read_text()
     assert right in source
     (tmp_path / "mutant.c").write_text(source.replace(right, wrong))
-    library = thin.load(thin.build(source=tmp_path / "mutant.c"))
+    shutil.copy(thin.SOURCE.with_name("vectors.h"), tmp_path)
+    library = thin.typed(ctypes.CDLL(str(kernels.build(tmp_path / "mutant.c"))))
     monkeypatch.setattr(program.thin, "compiled", lambda: library)
     with pytest.raises(AssertionError):
         test_every_row_is_read_as_the_network_reads_it_at_once(made(tiny("gpt2"), store, "float32"))

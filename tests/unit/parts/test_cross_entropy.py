@@ -8,6 +8,12 @@ from foreword.parts import cross_entropy
 from foreword.parts.cross_entropy import summed_nll
 
 
+@pytest.fixture(autouse=True)
+def in_pieces(monkeypatch):
+    """Also where logits are so few that torch would be asked."""
+    monkeypatch.setattr(cross_entropy, "FEW", 0)
+
+
 @pytest.fixture(params=[0, 1, 7, 512, 1300])
 def guesses(request):
     torch.manual_seed(request.param)
@@ -54,3 +60,11 @@ def test_passing_back_twice_is_refused_rather_than_wrong():
     loss.backward(retain_graph=True)
     with pytest.raises(RuntimeError, match="already"):
         loss.backward()
+
+
+def test_few_logits_are_made_at_once_and_cost_the_same(guesses, monkeypatch):
+    hidden, weight, bias, targets = guesses
+    in_pieces = summed_nll(hidden, weight, bias, targets)
+    monkeypatch.setattr(cross_entropy, "FEW", 10**9)
+    monkeypatch.setattr(cross_entropy, "_Summed", None)        # not asked
+    assert torch.allclose(summed_nll(hidden, weight, bias, targets), in_pieces, rtol=1e-12, atol=1e-12)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import subprocess
 import sys
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
+from foreword.basics import kernels
 from foreword.parts import thin
 from foreword.parts.frozen import quantized
 
@@ -27,8 +29,8 @@ def libraries(tmp_path_factory):
             return None
         if way not in made:
             try:
-                made[way] = thin.load(thin.build(WAYS[way]))
-            except (OSError, subprocess.SubprocessError) as error:
+                made[way] = thin.typed(ctypes.CDLL(str(kernels.build(thin.SOURCE, (*kernels.FLAGS, *WAYS[way])))))
+            except kernels.FAILURES as error:
                 pytest.skip(f"cannot be compiled here: {error}")
         return made[way]
     return find
@@ -184,14 +186,6 @@ def test_without_a_compiler_torch_answers_the_same_and_says_so_once(fresh, monke
     assert not list(fresh.glob("*"))
 
 
-def test_it_is_compiled_once_and_kept(fresh, monkeypatch):
-    thin.build()
-    files = list(fresh.iterdir())
-    assert [file.suffix for file in files] == [".so"]
-    monkeypatch.setattr(subprocess, "run", lambda *a, **k: pytest.fail("compiled again"))
-    assert thin.build() == files[0]
-
-
 def test_two_processes_may_compile_at_once(fresh):
     words = [sys.executable, "-c", "from foreword.parts import thin; assert thin.compiled() is not None"]
     both = [subprocess.Popen(words) for _ in range(2)]
@@ -199,13 +193,7 @@ def test_two_processes_may_compile_at_once(fresh):
     assert [file.suffix for file in fresh.iterdir()] == [".so"]
 
 
-def test_another_source_is_another_library(fresh, tmp_path):
-    other = tmp_path / "other.c"
-    other.write_text(thin.SOURCE.read_text() + "\n")
-    assert thin.build(source=other) != thin.build()
-
-
 def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert thin.build().is_file()
+    assert kernels.build(thin.SOURCE).is_file()
