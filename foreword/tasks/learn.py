@@ -51,7 +51,7 @@ class Learn(Spec):
 
     def example(self, row: Row, number: int, labelled: bool = True, where: str = "") -> Example:
         """The example of a row. Unusable: it has no right answer and is left out; Wrong: it must be mended."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say this.")
 
     def called(self, row: Row, number: int) -> str:
         return render(self.id, row) if self.id else str(number)

@@ -129,17 +129,17 @@ class Kind(Spec):
                 if name not in self.own_fields()]
 
     def requests(self, row: Row) -> list[Request]:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say this.")
 
     def solved(self, row: Row) -> str:
         """The example with its answer, as a shot."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say this.")
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say this.")
 
     def metrics(self) -> dict[str, Metric]:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say this.")
 
     def chance(self, row: Row) -> float | None:
         """How often a guess would be right."""

@@ -40,10 +40,10 @@ class Source(Spec):
     """What has rows, each a mapping from field to value, in one or more splits."""
 
     def splits(self) -> list[str]:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say this.")
 
     def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say this.")
 
     def shown(self, split: str) -> str:
         """What a split is called in messages: its file."""
@@ -75,7 +75,7 @@ class Files(Source):
 
     def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
         """The rows of one file, in order."""
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say this.")
 
 
 def text_of(path: Path) -> str:
@@ -106,7 +106,7 @@ class Columns(Files):
     columns: tuple[str, ...] = ()
 
     def cells(self, path: Path) -> Iterator[tuple[int, list[str]]]:
-        raise NotImplementedError
+        raise TypeError(f"{type(self).__name__} does not say this.")
 
     def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
         cells = self.cells(path)

@@ -28,14 +28,14 @@ from foreword.runs.opening import open_model
 from foreword.runs.starting import check_same_start
 from foreword.runs.train import Session, versions
 from foreword.tasks.example import Example, Span
-from foreword.tasks.judging import Scored, scored
+from foreword.tasks.judging import scored
 from foreword.tasks.labelled import Labelled
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 from foreword.transfer import WAYS
-from foreword.transfer.answering import Reply, form_of, reply
+from foreword.transfer.answering import form_of, reply
 from foreword.transfer.card import card
-from foreword.transfer.forms import Answer
+from foreword.transfer.forms import Answer, Form
 from foreword.transfer.start import INITS, begin, fingerprint
 from foreword.transfer.subset import subset
 from foreword.transfer.ways import Way
@@ -165,23 +165,25 @@ class Sitting(Session):
 
     def evaluate(self, anyway: bool = False) -> None:
         said = reply(self.model, self.objective, self.form, self.task.dev, self.dev, self.tokenizer, self.hardware)
-        worth = {one.metric: one.value for one in self.judge(self.task.dev, said, interval=False)}
-        progress = self.trainer.progress
-        before, loss = progress.best, said.loss if math.isfinite(said.loss) else 0.0       # no label of dev can be learned
-        better = not before or (worth[self.chooses], -loss) > (before["dev"], -before["valid"])
-        self._note({"step": progress.step, "tokens": progress.tokens, "valid": {f"nll.{self.objective.name}": loss},
-                    "dev": worth, "best": better})
+        found = scored(self.task.metrics, self.task.labels, self.task.dev, said.labels, False)
+        worth = {one.metric: one.value for one in found}
+        loss = said.loss if math.isfinite(said.loss) else 0.0        # no label of dev can be learned
+        self._choose({f"nll.{self.objective.name}": loss}, worth, worth[self.chooses])
+
+    def _choose(self, losses: dict[str, float], worth: dict[str, float], value: float) -> None:
+        """Keep these weights if dev never saw better ones; end where it has waited long enough for some."""
+        progress, loss = self.trainer.progress, sum(losses.values())
+        before = progress.best
+        better = not before or (value, -loss) > (before["dev"], -before["valid"])
+        self._note({"step": progress.step, "tokens": progress.tokens, "valid": losses, "dev": worth, "best": better})
         if better:
-            progress.best = {"step": progress.step, "valid": loss, "dev": worth[self.chooses], "waited": 0}
+            progress.best = {"step": progress.step, "valid": loss, "dev": value, "waited": 0}
             self._publish()
             return
         progress.best = {**before, "waited": before.get("waited", 0) + 1}
         if self.how.patience and progress.best["waited"] >= self.how.patience:
             say(f"no better than step {progress.best['step']:,.0f} for {self.how.patience} evaluations: it ends here.")
             self.enough = self.trainer.stopping = True
-
-    def judge(self, examples: Sequence[Example], said: Reply, interval: bool = True) -> list[Scored]:
-        return scored(self.task.metrics, self.task.labels, examples, said.labels, interval)
 
     def _finish(self) -> None:
         if not self.trainer.progress.best or self._due():
@@ -191,21 +193,38 @@ class Sitting(Session):
         self.save()
         best = open_model(self.run.path)                     # as others will open it
         best.model.to(self.hardware.device)
-        found: dict[str, Any] = {}
-        lines = []
-        for split, examples in (("dev", self.task.dev), ("test", self.task.test)):
-            said = reply(best.model, task_of(best.recipe), self.form, examples, self.encoded(examples), self.tokenizer,
-                         self.hardware)
-            found[split] = {one.metric: {"value": one.value, "interval": list(one.interval), "count": one.count,
-                                         "shown": one.shown} for one in self.judge(examples, said)}
-            lines += [json.dumps({"split": split, **told(example, answer)}, ensure_ascii=False) + "\n"
-                      for example, answer in zip(examples, said.answers)]
+        found, lines = self._examined(best)
         write_text(self.run.path / "predictions.jsonl", "".join(lines))
         progress = self.trainer.progress
         self.run.sign(step=progress.step, tokens=progress.tokens, seconds=round(progress.seconds, 1), best=progress.best,
                       parameters=self.model.parameter_count(), scores=found, finished=True)
-        say(f"{self.task.name}: {progress.step:,} steps in {duration(progress.seconds)}, the best on dev after step "
-            f"{progress.best['step']:,.0f}; model in {self.run.path / 'model'}")
+        say(f"{self._named()}: {progress.step:,} steps in {duration(progress.seconds)}, the best on dev after step "
+            f"{progress.best['step']:,.0f}; {self._where()}")
+
+    def _named(self) -> str:
+        return self.task.name
+
+    def _where(self) -> str:
+        return f"model in {self.run.path / 'model'}"
+
+    def _examined(self, best: Loaded) -> tuple[dict[str, Any], list[str]]:
+        """(scores of dev and test, lines of predictions.jsonl)"""
+        return self.examined(best.model, task_of(best.recipe), self.form, self.task)
+
+    def examined(self, model: Model, objective: FromExamples, form: Form, task: Labelled,
+                 about: dict[str, str] | None = None) -> tuple[dict[str, Any], list[str]]:
+        """The same of one task. `about` stands before every line."""
+        found: dict[str, Any] = {}
+        lines = []
+        for split, examples in (("dev", task.dev), ("test", task.test)):
+            encoded = form.encode(examples, task.labels, self.writer)
+            said = reply(model, objective, form, examples, encoded, self.tokenizer, self.hardware)
+            found[split] = {one.metric: {"value": one.value, "interval": list(one.interval), "count": one.count,
+                                         "shown": one.shown}
+                            for one in scored(task.metrics, task.labels, examples, said.labels, True)}
+            lines += [json.dumps({**(about or {}), "split": split, **told(example, answer)}, ensure_ascii=False) + "\n"
+                      for example, answer in zip(examples, said.answers)]
+        return found, lines
 
     def _due(self) -> bool:
         """The last step has not been evaluated."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 import sys
@@ -13,8 +12,8 @@ from typing import Any
 
 from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
-from foreword.basics.files import write_folder, write_text
-from foreword.basics.messages import Fault, duration, thousands
+from foreword.basics.files import write_folder
+from foreword.basics.messages import Fault, thousands
 from foreword.basics.progress import say
 from foreword.batches.by_task import TaskCutter
 from foreword.batches.encoded import Encoded
@@ -33,7 +32,7 @@ from foreword.tasks.labelled import Labelled
 from foreword.training.hardware import Hardware
 from foreword.transfer.answering import form_of, reply
 from foreword.transfer.card import card
-from foreword.transfer.finetune import Sitting, Tuning, contents, recipe_for, told, way_of
+from foreword.transfer.finetune import Sitting, Tuning, contents, recipe_for, way_of
 from foreword.transfer.forms import Form
 from foreword.transfer.start import begin, fingerprint
 from foreword.transfer.subset import subset
@@ -146,7 +145,6 @@ class Shared(Sitting):
         return Subject(name, task, form, self.tasks.of(name), train, dev)
 
     def evaluate(self, anyway: bool = False) -> None:
-        progress = self.trainer.progress
         self.model.eval()            # all of it: what reads the trunk with one head leaves the whole as it was, half asleep
         losses: dict[str, float] = {}
         worth: dict[str, float] = {}
@@ -158,17 +156,7 @@ class Shared(Sitting):
             losses[f"nll.{one.name}"] = said.loss if math.isfinite(said.loss) else 0.0        # no label of dev can be learned
             worth |= {f"{one.name}.{each.metric}": each.value for each in found}
             chosen.append(next(each.value for each in found if each.metric == one.task.metrics[0]))
-        mean, loss, before = sum(chosen) / len(chosen), sum(losses.values()), progress.best
-        better = not before or (mean, -loss) > (before["dev"], -before["valid"])
-        self._note({"step": progress.step, "tokens": progress.tokens, "valid": losses, "dev": worth, "best": better})
-        if better:
-            progress.best = {"step": progress.step, "valid": loss, "dev": mean, "waited": 0}
-            self._publish()
-            return
-        progress.best = {**before, "waited": before.get("waited", 0) + 1}
-        if self.how.patience and progress.best["waited"] >= self.how.patience:
-            say(f"no better than step {progress.best['step']:,.0f} for {self.how.patience} evaluations: it ends here.")
-            self.enough = self.trainer.stopping = True
+        self._choose(losses, worth, sum(chosen) / len(chosen))
 
     def _publish(self) -> None:
         """All of it in our own layout, and for each task the trunk with its head, as fine-tuning on it alone would leave them."""
@@ -182,33 +170,20 @@ class Shared(Sitting):
                          f"# {self.recipe.name}, fine-tuned on {names}\n\nOne trunk and a head for each task. This folder opens "
                          f"with Foreword; `model-TASK` beside it holds the trunk and one head.\n")
 
-    def _finish(self) -> None:
-        if not self.trainer.progress.best or self._due():
-            self.evaluate(anyway=True)
-        if self.trainer.progress.pending:
-            self.log()
-        self.save()
-        best = open_model(self.run.path)                     # as others will open it
-        best.model.to(self.hardware.device)
+    def _named(self) -> str:
+        return f"{len(self.subjects)} tasks"
+
+    def _where(self) -> str:
+        return f"models in {self.run.path / 'model'} and model-TASK beside it"
+
+    def _examined(self, best: Loaded) -> tuple[dict[str, Any], list[str]]:
         found: dict[str, Any] = {}
-        lines = []
+        lines: list[str] = []
         for one in self.subjects:
             model = self.tasks.alone(best.model, one.name)
-            for split, examples in (("dev", one.task.dev), ("test", one.task.test)):
-                encoded = one.form.encode(examples, one.task.labels, self.writer)
-                said = reply(model, one.objective, one.form, examples, encoded, self.tokenizer, self.hardware)
-                judged = scored(one.task.metrics, one.task.labels, examples, said.labels, True)
-                found.setdefault(one.name, {})[split] = {
-                    each.metric: {"value": each.value, "interval": list(each.interval), "count": each.count, "shown": each.shown}
-                    for each in judged}
-                lines += [json.dumps({"task": one.name, "split": split, **told(example, answer)}, ensure_ascii=False) + "\n"
-                          for example, answer in zip(examples, said.answers)]
-        write_text(self.run.path / "predictions.jsonl", "".join(lines))
-        progress = self.trainer.progress
-        self.run.sign(step=progress.step, tokens=progress.tokens, seconds=round(progress.seconds, 1), best=progress.best,
-                      parameters=self.model.parameter_count(), scores=found, finished=True)
-        say(f"{len(self.subjects)} tasks: {progress.step:,} steps in {duration(progress.seconds)}, the best on dev after step "
-            f"{progress.best['step']:,.0f}; models in {self.run.path / 'model'} and model-TASK beside it")
+            found[one.name], more = self.examined(model, one.objective, one.form, one.task, {"task": one.name})
+            lines += more
+        return found, lines
 
     def _introduce(self) -> None:
         kept = {}

@@ -13,7 +13,6 @@ import torch
 from foreword.basics.messages import Fault, Interrupted
 from foreword.exchange import hugging_face
 from foreword.runs.folder import RunFolder
-from foreword.tasks.labelled import Labelled
 from foreword.transfer import finetune as tuning
 from foreword.transfer.finetune import Sitting, Tuning, finetune
 from tests.labelled import KINDS, folder, task
@@ -92,24 +91,27 @@ def test_a_resumed_run_equals_an_unbroken_one(aux: float, tmp_path: Path, monkey
 def test_the_best_on_dev_is_kept_and_test_is_not_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Dev is made to look best after the first evaluation; the model is the one of that moment."""
     whole, base = task("classify", 48), folder("gpt2", tmp_path / "base")
-    asked: list[Labelled] = []
+    asked: list[tuple] = []
     values = iter([0.9, 0.5, 0.6])
-    judge = Sitting.judge
+    scored, choose = tuning.scored, Sitting._choose
     kept: dict[str, torch.Tensor] = {}
 
-    def judged(self: Sitting, examples: tuple, said: object, interval: bool = True) -> list:
-        found = judge(self, examples, said, interval)        # type: ignore[arg-type]
-        if interval:
+    def judged(metrics, labels, examples, said, interval):
+        found = scored(metrics, labels, examples, said, interval)
+        if interval:                                         # at the end, of dev and test
             return found
-        assert examples is self.task.dev
-        asked.append(self.task)
-        if not kept:
-            kept.update({name: p.detach().clone() for name, p in self.model.network.named_parameters()})
+        asked.append(examples)
         return [replace(one, value=value) for one, value in zip(found, [next(values), 0.0])]
 
-    monkeypatch.setattr(Sitting, "judge", judged)
+    def chosen(self: Sitting, *given) -> None:
+        if not kept:
+            kept.update({name: p.detach().clone() for name, p in self.model.network.named_parameters()})
+        choose(self, *given)
+
+    monkeypatch.setattr(tuning, "scored", judged)
+    monkeypatch.setattr(Sitting, "_choose", chosen)
     run = finetune(base, whole, tmp_path / "run", replace(QUICK, epochs=3))
-    assert len(asked) == 3
+    assert asked == [whole.dev] * 3
     assert run.passport()["best"]["step"] == 3
     opened = hugging_face.read(run.model).model.network
     assert all(torch.equal(p, kept[name]) for name, p in opened.named_parameters())
