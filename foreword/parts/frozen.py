@@ -69,10 +69,10 @@ class FrozenLinear(nn.Module):
 
 
 class QuantizedLinear(nn.Module):
-    """The same with weights in 255 steps: int8, times one float32 scale for each output."""
+    """The same with weights in 255 steps between the least and the largest of each output."""
 
     numbers: Tensor        # [outputs, inputs] int8
-    scale: Tensor          # [outputs]
+    scale: Tensor          # [2, outputs]: the size of a step, and what the number 0 stands for
 
     def __init__(self, linear: nn.Linear | FrozenLinear, activation: str = ""):
         super().__init__()
@@ -84,7 +84,8 @@ class QuantizedLinear(nn.Module):
     @property
     def weight(self) -> Tensor:
         """What the numbers stand for, in float32."""
-        return self.numbers * self.scale[:, None]
+        step, middle = self.scale[:, :, None]
+        return self.numbers * step + middle
 
     def forward(self, x: Tensor) -> Tensor:
         return _mapped(x, self.numbers, self.bias, self.scale, self.activation)
@@ -98,11 +99,15 @@ def _mapped(x: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor | None
 
 
 def quantized(weight: Tensor) -> tuple[Tensor, Tensor]:
-    """weight [outputs, inputs] -> int8 numbers and the scale of each output; times each other within half a step of it."""
-    numbers, scale = torch.empty_like(weight, dtype=torch.int8), weight.abs().amax(1).div_(127)
-    scale[scale == 0] = 1.0                                   # a row of zeros
-    for some, out, step in zip(*(parts.split(4096) for parts in (weight, numbers, scale))):       # little memory at a time
-        out.copy_((some / step[:, None]).round_())
+    """weight [outputs, inputs] -> int8 numbers, and the step and the middle of each output: within half a step of it."""
+    least, largest = weight.amin(1), weight.amax(1)
+    step = (largest - least).div_(255)
+    step = torch.where(step > 0, step, least.abs() / 128)     # all weights the same
+    step[step == 0] = 1.0                                     # all zero
+    middle = least + 128 * step
+    numbers, scale = torch.empty_like(weight, dtype=torch.int8), torch.stack([step, middle])
+    for some, out, size, zero in zip(*(parts.split(4096) for parts in (weight, numbers, step, middle))):   # little memory at a time
+        out.copy_(((some - zero[:, None]) / size[:, None]).round_().clamp_(-128, 127))
     return numbers, scale
 
 

@@ -88,7 +88,7 @@ INLINE vector activated(vector x, int kind) {
 }
 
 typedef struct {
-    const float *x, *bias, *scale, *residual;
+    const float *x, *bias, *scale, *residual;       /* scale [2, outputs]: a weight is byte * scale[0] + scale[1] */
     const void *weight;
     float *out;
     long rows, inputs, outputs, small, activation;
@@ -100,16 +100,26 @@ typedef struct {
     float step;
 } rounded;
 
-INLINE void written(const product_of *p, long output, long row, four value) {
+INLINE float total(const float *x, long size) {
+    vector sum = {0};
+    long k = 0;
+    for (; k + LANES <= size; k += LANES) sum += load(x + k);
+    float value = summed(sum);
+    for (; k < size; k++) value += x[k];
+    return value;
+}
+
+/* `totals`: the sum of each row of x, which the second of the scales meets */
+INLINE void written(const product_of *p, const float *totals, long output, long row, four value) {
     const long place = row * p->outputs + output;
-    if (p->scale) value *= *(const four *)(p->scale + output);
+    if (p->scale) value = value * *(const four *)(p->scale + output) + *(const four *)(p->scale + p->outputs + output) * totals[row];
     if (p->bias) value += *(const four *)(p->bias + output);
     if (p->residual && p->activation == NONE) value += *(const four *)(p->residual + place);
     *(four *)(p->out + place) = value;
 }
 
 /* four outputs of `abreast` rows */
-INLINE void block(const product_of *p, const float *w, long output, long row, int abreast, long ahead) {
+INLINE void block(const product_of *p, const float *w, const float *totals, long output, long row, int abreast, long ahead) {
     vector sum[OUTPUTS][ABREAST];
     const long inputs = p->inputs, line = 16;
     const float *x = p->x + row * inputs;
@@ -136,12 +146,12 @@ INLINE void block(const product_of *p, const float *w, long output, long row, in
         four value = summed_four(sum[0][b], sum[1][b], sum[2][b], sum[3][b]);
         for (long j = k; j < inputs; j++)
             for (int o = 0; o < OUTPUTS; o++) value[o] += w[o * inputs + j] * x[b * inputs + j];
-        written(p, output, row + b, value);
+        written(p, totals, output, row + b, value);
     }
 }
 
 /* Four outputs of one row with weights in bytes: whole numbers to the end, since to make floats of them takes longer than reading. */
-INLINE void block_of_bytes(const product_of *p, const int8_t *w, const rounded *r, long output, long ahead) {
+INLINE void block_of_bytes(const product_of *p, const int8_t *w, const rounded *r, const float *totals, long output, long ahead) {
     whole coarse[OUTPUTS], fine[OUTPUTS];
     const long inputs = p->inputs, line = 64;
     long k = 0;
@@ -165,17 +175,17 @@ INLINE void block_of_bytes(const product_of *p, const int8_t *w, const rounded *
     four value = summed_four(sum[0], sum[1], sum[2], sum[3]) * r->step;
     for (; k < inputs; k++)
         for (int o = 0; o < OUTPUTS; o++) value[o] += w[o * inputs + k] * p->x[k];
-    written(p, output, 0, value);
+    written(p, totals, output, 0, value);
 }
 
 /* one output of one row: what is left where outputs do not come in fours */
-static void single(const product_of *p, long output, long row) {
+static void single(const product_of *p, const float *totals, long output, long row) {
     const long place = row * p->outputs + output, from = output * p->inputs;
     const float *x = p->x + row * p->inputs;
     float value = 0;
     for (long k = 0; k < p->inputs; k++)
         value += (p->small ? (float)((const int8_t *)p->weight)[from + k] : ((const float *)p->weight)[from + k]) * x[k];
-    if (p->scale) value *= p->scale[output];
+    if (p->scale) value = value * p->scale[output] + p->scale[p->outputs + output] * totals[row];
     if (p->bias) value += p->bias[output];
     if (p->residual && p->activation == NONE) value += p->residual[place];
     p->out[place] = value;
@@ -210,22 +220,22 @@ static void round_row(const product_of *p, rounded *r) {
 }
 
 /* all rows meet a few outputs, as many abreast as the registers hold */
-INLINE void every_row(const product_of *p, const float *w, long output, long ahead) {
+INLINE void every_row(const product_of *p, const float *w, const float *totals, long output, long ahead) {
     long row = 0;
     while (row < p->rows) {
         long left = p->rows - row;
         int abreast = 1;
 #if ABREAST == 6
-        if (left >= 6 && left != 8) block(p, w, output, row, abreast = 6, ahead);
-        else if (left >= 4) block(p, w, output, row, abreast = 4, ahead);
+        if (left >= 6 && left != 8) block(p, w, totals, output, row, abreast = 6, ahead);
+        else if (left >= 4) block(p, w, totals, output, row, abreast = 4, ahead);
         else
 #endif
 #if ABREAST == 3
-        if (left >= 3 && left != 4) block(p, w, output, row, abreast = 3, ahead);
+        if (left >= 3 && left != 4) block(p, w, totals, output, row, abreast = 3, ahead);
         else
 #endif
-        if (left >= 2) block(p, w, output, row, abreast = 2, ahead);
-        else block(p, w, output, row, abreast = 1, ahead);
+        if (left >= 2) block(p, w, totals, output, row, abreast = 2, ahead);
+        else block(p, w, totals, output, row, abreast = 1, ahead);
         row += abreast;
         ahead = 0;                                  /* the weights are at hand after the first rows */
     }
@@ -265,18 +275,19 @@ static void multiply(const product_of *p, long thread, long threads) {
     const long near = next > 16384 ? 16384 : next;                /* bytes ahead that are asked of memory */
     const long first = blocks * thread / threads * OUTPUTS;
     const long last = thread + 1 == threads ? p->outputs : blocks * (thread + 1) / threads * OUTPUTS;
-    float *room = p->small ? aligned_alloc(64, (sizeof(float) * size + 63) / 64 * 64) : 0;
+    float *room = p->small ? aligned_alloc(64, (sizeof(float) * (size + p->rows) + 63) / 64 * 64) : 0, *totals = room + size;
     rounded r = {(int16_t *)room, (int16_t *)room + size, 0};     /* one row needs less than four outputs of several */
     if (p->small && p->rows == 1) round_row(p, &r);               /* each thread for itself: quicker than waiting for another's */
+    for (long row = 0; p->small && row < p->rows; row++) totals[row] = total(p->x + row * inputs, inputs);
     long output = first;
     for (; output + OUTPUTS <= last; output += OUTPUTS) {
         const int8_t *packed = (const int8_t *)p->weight + output * inputs;
-        if (!p->small) every_row(p, (const float *)p->weight + output * inputs, output, near);
-        else if (p->rows == 1) block_of_bytes(p, packed, &r, output, near);
-        else every_row(p, unpacked(packed, room, size, near), output, 0);
+        if (!p->small) every_row(p, (const float *)p->weight + output * inputs, totals, output, near);
+        else if (p->rows == 1) block_of_bytes(p, packed, &r, totals, output, near);
+        else every_row(p, unpacked(packed, room, size, near), totals, output, 0);
     }
     for (; output < last; output++)
-        for (long row = 0; row < p->rows; row++) single(p, output, row);
+        for (long row = 0; row < p->rows; row++) single(p, totals, output, row);
     free(room);
     if (p->activation != NONE) finished(p, first, last);
 }
@@ -312,7 +323,7 @@ static void wait_for_all(gate *at, long threads) {
 #define THREADS 1
 #endif
 
-/* out [rows, outputs] = residual + activation(x [rows, inputs] times weight [outputs, inputs] transposed, times scale, + bias).
+/* out [rows, outputs] = residual + activation(x [rows, inputs] times weight [outputs, inputs] transposed, + bias).
  * A residual may be `out` itself where there is no activation. */
 void product(const float *x, const void *weight, const float *bias, const float *scale, const float *residual, float *out,
              long rows, long inputs, long outputs, long activation, long most) {

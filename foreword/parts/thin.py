@@ -26,7 +26,7 @@ def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor
             residual: Tensor | None = None, library: Any = None) -> Tensor:
     """x [rows, inputs], weight [outputs, inputs] -> residual + activation(x weight' + bias) [rows, outputs].
 
-    A weight of int8 has one `scale` for each output.
+    A weight of int8 stands for itself times `scale[0]`, plus `scale[1]`, of its output.
     """
     library = library or (compiled() if fits(x) and weight.is_contiguous() else None)
     if library is None:
@@ -101,7 +101,8 @@ def by_pieces(x: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor, out
     out = x.new_empty(*x.shape[:-1], weight.size(0))
     for start in range(0, weight.size(0), outputs):
         stop = start + outputs
-        some = weight[start:stop].to(x.dtype).mul_(scale[start:stop, None])
+        step, middle = scale[:, start:stop, None]
+        some = weight[start:stop].to(x.dtype).mul_(step).add_(middle)
         out[..., start:stop] = F.linear(x, some, None if bias is None else bias[start:stop])
     return out
 

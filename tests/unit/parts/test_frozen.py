@@ -34,11 +34,12 @@ def test_int8_weights_are_within_half_a_step(spread):
     weight = torch.randn(33, 50, generator=torch.Generator().manual_seed(0)) * spread
     weight[7] = 0
     weight[8, 1:] = 0
-    numbers, scale = quantized(weight)
+    weight[9] = spread
+    numbers, (step, middle) = quantized(weight)
     assert numbers.dtype is torch.int8
-    assert int(numbers.abs().max()) == 127
-    back = numbers.double() * scale.double()[:, None]
-    assert ((back - weight.double()).abs() <= scale.double()[:, None] * (0.5 + 1e-4)).all()
+    assert (int(numbers.min()), int(numbers.max())) == (-128, 127)
+    back = numbers.double() * step.double()[:, None] + middle.double()[:, None]
+    assert ((back - weight.double()).abs() <= step.double()[:, None] * (0.5 + 1e-4)).all()
     assert torch.equal(back[7], torch.zeros(50, dtype=torch.float64))
 
 

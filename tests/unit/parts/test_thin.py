@@ -42,6 +42,11 @@ def product(way, libraries):
     return (lambda *a, **k: thin.product(*a, **k, library=library)) if library else thin.in_torch
 
 
+def meant(numbers: torch.Tensor, scale: torch.Tensor | None) -> torch.Tensor:
+    """What int8 weights stand for."""
+    return numbers.double() if scale is None else numbers.double() * scale[0].double()[:, None] + scale[1].double()[:, None]
+
+
 def error(found: torch.Tensor, wanted: torch.Tensor) -> float:
     return float((found.double() - wanted).norm() / wanted.norm())
 
@@ -55,7 +60,7 @@ def test_every_width_and_every_number_of_rows(product, inputs):
         x, weight = torch.randn(rows, inputs, generator=draw), torch.randn(outputs, inputs, generator=draw)
         numbers, scale = quantized(weight)
         assert error(product(x, weight), x.double() @ weight.double().t()) < 1e-5
-        assert error(product(x, numbers, None, scale), x.double() @ (numbers.double() * scale.double()[:, None]).t()) < 1e-5
+        assert error(product(x, numbers, None, scale), x.double() @ meant(numbers, scale).t()) < 1e-5
 
 
 @every_way
@@ -67,7 +72,7 @@ def test_bias_activation_and_residual(product, activation, small):
         x, weight = torch.randn(rows, inputs, generator=draw), torch.randn(outputs, inputs, generator=draw)
         bias, residual = torch.randn(outputs, generator=draw), torch.randn(rows, outputs, generator=draw)
         numbers, scale = quantized(weight) if small else (weight, None)
-        whole = numbers.double() * (1 if scale is None else scale.double()[:, None])
+        whole = meant(numbers, scale)
         made = ACTIVATIONS[activation](x.double() @ whole.t() + bias.double())
         assert error(product(x, numbers, bias, scale, activation), made) < 1e-5
         assert error(product(x, numbers, bias, scale, activation, residual), residual.double() + made) < 1e-5
@@ -85,7 +90,7 @@ def test_large_and_small_numbers_go_through_an_activation(product):
 @pytest.mark.parametrize("inputs", [64, 100, 3072, 20000])
 def test_the_largest_int8_weights_and_activations_overflow_nothing(product, inputs):
     """All sums as large as can be: every weight is 127 and every activation the largest of its row."""
-    numbers, scale = torch.full((8, inputs), 127, dtype=torch.int8), torch.full((8,), 0.5)
+    numbers, scale = torch.full((8, inputs), 127, dtype=torch.int8), torch.tensor([[0.5], [0.0]]).expand(2, 8).contiguous()
     numbers[1::2] *= -1
     for size in (1e-3, 1.0, -1e6):
         x = torch.full((1, inputs), size)
@@ -98,8 +103,9 @@ def test_one_large_activation_costs_the_small_ones_beside_it_nothing(product, la
     """Activations of one row are counted in steps of the largest: the others still need their bits."""
     draw = torch.Generator().manual_seed(3)
     x, (numbers, scale) = torch.randn(1, 3072, generator=draw), quantized(torch.randn(8, 3072, generator=draw))
+    scale[1] = 0
     x[0, 7], numbers[:, 7] = largest, 0                   # what it meets is nothing: only its neighbours count
-    assert error(product(x, numbers, None, scale), x.double() @ (numbers.double() * scale.double()[:, None]).t()) < 1e-5
+    assert error(product(x, numbers, None, scale), x.double() @ meant(numbers, scale).t()) < 1e-5
 
 
 @every_way
