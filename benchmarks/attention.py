@@ -15,7 +15,7 @@ from foreword.bench.race import Work, race
 from foreword.parts.visible import Banded, Causal, Pattern
 
 HEADS, SIZE, WINDOW = 8, 64, 256
-LENGTHS = (1024, 2048, 4096)
+LENGTHS = (1024, 2048, 4096, 8192)
 PATTERNS: dict[str, Pattern] = {"dense": Causal(), f"banded, window {WINDOW}": Banded(WINDOW)}
 GOAL = 3.0
 

@@ -82,13 +82,14 @@ def store(tmp_path_factory) -> TokenStore:
     return TokenStore.open(folder / "store")
 
 
-@pytest.fixture(scope="module")
-def trained(store) -> Respondent:
+@pytest.fixture(scope="module", params=[0, 1, 2], ids="seed {}".format)
+def trained(store, request) -> Respondent:
     # rotary positions find "the letter before this digit" in a few hundred steps, learned ones in some thousands; windows,
     # not documents, because a prompt does not begin with the end of a document
     recipe = tiny("gpt2", "network.layers=4", "network.width=64", "network.heads=4", "network.context=64",
                   'network.positions={ kind = "rotary" }', "network.initial.deviation=0.1", "network.dropout.embeddings=0.0",
                   "network.dropout.attention=0.0", "network.dropout.residual=0.0", "training.batch_size=24",
+                  f"training.seed={request.param}",
                   'training.optimizer={ kind = "muon", learning_rate = 0.02, adam = { learning_rate = 0.003, weight_decay = 0.0 } }',
                   'training.schedule={ kind = "cosine", warmup = 0.05 }')
     learner, stream = learner_for(recipe, store)
