@@ -15,7 +15,7 @@ from foreword.objectives.base import Objective
 from foreword.parts.heads import HeadSpec
 from foreword.training.learner import TrainingSpec
 
-NETWORKS = Table("network", {**networks.KINDS.places, **counts.KINDS.places})
+NETWORKS = Table("network", {**networks.KINDS.places, **networks.OVER.places, **counts.KINDS.places})
 CUTS = Table("cut", {**batches.CUTS.places, **batches.LABELLED.places})
 
 

@@ -36,6 +36,10 @@ class RunFailed(Fault):
     code = 1
 
 
+class Diverged(RunFailed):
+    """The loss of a training is no number, or far above where it began: the same settings would do it again."""
+
+
 class Interrupted(Fault):
     """The user asked to stop, and everything was saved first: code 130."""
 

@@ -9,13 +9,14 @@ from typing import Annotated
 
 import typer
 
-from foreword.cli import evaluate_dialogue
+from foreword.cli import evaluate_dialogue, evaluate_tuned
 from foreword.cli.options import Column, Documents, Json
 
 
 def evaluate(
     models: Annotated[list[str], typer.Argument(
-        help="Runs or model folders, and what to ask: tasks, task files, `dialogue`, or `bits` (the default).")],
+        help="Runs or model folders, and what to ask: tasks, task files, `dialogue`, or `bits` (the default). Of fine-tuned "
+             "runs: labelled sets of the kind they learned, also csv, tsv or jsonl.")],
     data: Annotated[Path | None, typer.Option(
         "--data", help="A store or text, a run's own store if not said; for tasks, the folder of their data.")] = None,
     split: Annotated[str, typer.Option(help="train, valid or test of a store; all, of text.")] = "",
@@ -29,6 +30,8 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Draws the shots.")] = 0,
     examples: Annotated[Path | None, typer.Option(
         "--examples", help="Write what each example was asked and answered, as jsonl.")] = None,
+    out: Annotated[Path | None, typer.Option(
+        "--out", help="Of fine-tuned runs: also write crossed.json and a matrix, crossed.svg, into this folder.")] = None,
     mmi: Annotated[str | None, typer.Option(
         "--mmi", help="For `dialogue`: a backward model, to say whether choosing replies by it helps.")] = None,
     show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print the first prompt of each task.")] = False,
@@ -42,7 +45,14 @@ def evaluate(
     """Bits per byte of whole documents: every token scored once, what it could see printed with the number.
 
     Or tasks (`foreword list tasks`): accuracy and the like, each with its interval, what guessing gives, and the shots.
+    Or, of fine-tuned runs, labelled sets: their own and others, with what is lost on the way.
     """
+    if tuned := evaluate_tuned.sort_words(models):
+        refuse("fine-tuned runs", {"--split": split, "--stride": stride, "--mix": mix, "--mmi": mmi, "--shots": shots is not None,
+                                   "--show-prompt": show_prompt, "--overlap": overlap, "--precision": precision != "float32"})
+        evaluate_tuned.ask_tuned(tuned, data, limit, examples, out, as_json)
+        return
+    refuse("models that are not fine-tuned", {"--out": out})
     if evaluate_dialogue.WORD in models:
         refuse(evaluate_dialogue.WORD, {"--stride": stride, "--mix": mix, "--shots": shots is not None,
                                         "--show-prompt": show_prompt, "--overlap": overlap})

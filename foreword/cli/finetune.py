@@ -20,25 +20,31 @@ def finetune(
         help="What a file's columns are for, if they do not say: classify, pair, similarity, choice, span, tag or rank.")] = "",
     dev: Annotated[Path | None, typer.Option("--dev", help="A file of examples that choose; else a tenth of the others.")] = None,
     test: Annotated[Path | None, typer.Option("--test", help="A file of examples that are looked at once; else a tenth.")] = None,
-    labels: Annotated[int | None, typer.Option(help="Only so many training examples, the shares of the classes kept.")] = None,
+    labels: Annotated[int | None, typer.Option(
+        help="Only so many training examples, the shares of the classes kept; of dev then no more either, or than 500.")] = None,
     seed: Annotated[int, typer.Option(help="Where all chance comes from.")] = 0,
     learning_rate: Annotated[float | None, typer.Option(
-        help="The published one if not said, in proportion larger for a narrower network.")] = None,
+        help="The published one if not said, in proportion larger for a narrower network; 1e-3 with --features.")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Examples in a step; 32 if not said.")] = None,
-    epochs: Annotated[float, typer.Option(help="How often every example is read.")] = 3.0,
+    epochs: Annotated[float | None, typer.Option(
+        help="How often every example is read; 3 times if not said, 5 with --multi.")] = None,
     patience: Annotated[int | None, typer.Option(
         help="Evaluations without a better one after which it ends; else it never does.")] = None,
     init: Annotated[str, typer.Option(
         help="pretrained; as controls, scratch (nothing learned) or shuffled (its numbers, out of place).")] = "pretrained",
-    layers: Annotated[int | None, typer.Option(
-        help="Only the first so many layers are transferred; the others are drawn.")] = None,
+    layers: Annotated[str, typer.Option(
+        help="Only the first so many layers are transferred; the others are drawn. Several, as 0,2,all: a study of each.")] = "",
+    features: Annotated[str, typer.Option(
+        help="The model stays as it is; its layers, mixed, are read by a head (linear) or LSTMs from both ends (bilstm).")] = "",
     aux: Annotated[float, typer.Option(help="Weight of guessing the tokens of the examples as well; GPT-1 took 0.5.")] = 0.0,
     seeds: Annotated[int | None, typer.Option(
         help="A study: so many runs, each with its own seed, their mean and spread, baselines beside them; else 5.")] = None,
     grid: Annotated[bool, typer.Option("--grid", help="Study: BERT's rates and batch sizes; dev chooses.")] = False,
-    curve: Annotated[str, typer.Option(help="Study: with so many labels each, as 16,64,256,all.")] = "",
+    curve: Annotated[str, typer.Option(help="Study: with so many labels each, as 16,64,256,all or 1%,10%,100%.")] = "",
     restarts: Annotated[int, typer.Option(help="Study: begin a seed that collapsed again, so often.")] = 0,
-    compare: Annotated[str, typer.Option(help="Study: the same seeds with another --init, seed by seed.")] = "",
+    compare: Annotated[list[str] | None, typer.Option(
+        help="Study: the same seeds with another beginning, seed by seed: scratch, shuffled, shuffled-labels, or the folder of "
+             "another model. May be repeated.")] = None,
     ensemble: Annotated[bool, typer.Option("--ensemble", help="Study: also the mean of what all seeds say.")] = False,
     multi: Annotated[bool, typer.Option(
         "--multi", help="Tasks parted by commas, in one trunk with a head each (MT-DNN); one: its control.")] = False,
@@ -57,13 +63,18 @@ def finetune(
     from foreword.training.hardware import Hardware
     from foreword.transfer.finetune import Tuning
     from foreword.transfer.finetune import finetune as tune
-    from foreword.transfer.multitask import folder_of, multitask
-    from foreword.transfer.protocol import Plan, curve_of, study
+    from foreword.transfer.multitask import EPOCHS, folder_of, multitask
+    from foreword.transfer.plan import Plan, curve_of, layers_of
+    from foreword.transfer.protocol import study
 
     size = 32 if batch_size is None else batch_size
-    how = Tuning(epochs, size, learning_rate, seed, labels, init, layers, aux, patience, tuple(settings or ()))
+    depths = layers_of(layers) if layers else (None,)
+    depth = depths[0] if len(depths) == 1 else None
+    often = epochs if epochs is not None else EPOCHS if multi else Tuning.epochs
+    how = Tuning(often, size, learning_rate, seed, labels, init, depth, aux, patience, tuple(settings or ()), features)
+    several = seeds is not None or grid or curve or restarts or compare or ensemble or len(depths) > 1
     if multi:
-        if seeds is not None or grid or curve or restarts or compare or ensemble:
+        if several:
             raise Fault("--multi is one run, and no study.", "Leave it out, or the options of a study.")
         tasks = [load(word, data, kind, dev, test) for word in task.split(",")]
         named = f"{model.name}-{'-'.join(one.name for one in tasks)}".replace("/", "-")
@@ -75,10 +86,11 @@ def finetune(
     labelled = load(task, data, kind, dev, test)
     named = f"{model.name}-{labelled.name}".replace("/", "-")
     folder, hardware = out or Path("runs") / named, Hardware.choose(device, "auto", "off", False)
-    if seeds is not None or grid or curve or restarts or compare or ensemble:
+    if several:
         if grid and batch_size is not None:
             raise Fault("--grid tries its own batch sizes.", "Leave out --batch-size or --grid.")
-        plan = Plan(5 if seeds is None else seeds, grid, curve_of(curve) if curve else (), restarts, compare, ensemble)
+        plan = Plan(5 if seeds is None else seeds, grid, curve_of(curve, labelled) if curve else (), restarts,
+                    tuple(compare or ()), depths if len(depths) > 1 else (), ensemble)
         found = study(model, labelled, folder, how, plan, hardware)
         tuned.save(found, folder, model.name)
         print(json.dumps(tuned.values(found), ensure_ascii=False) if as_json else "\n".join([*tuned.table(found), str(folder)]))

@@ -13,7 +13,7 @@ def list_(
     what: Annotated[str, typer.Argument(help="recipes, networks, objectives, tokenizers, cuts or tasks.")] = "recipes",
     as_json: Json = False,
 ) -> None:
-    """List what there is."""
+    """List what there is. Tasks that can be learned say the kind: (finetune: pair)."""
     import json
 
     from foreword import batches, counts, networks, objectives, tokens
@@ -22,21 +22,22 @@ def list_(
     from foreword.tasks import task
 
     if what == "recipes":
-        rows = [(entry.name, entry.about, ", ".join(entry.sizes)) for entry in entries()]
+        rows = [(entry.name, entry.about, {"sizes": ", ".join(entry.sizes)}) for entry in entries()]
     else:
         tables = {"networks": [networks.KINDS, counts.KINDS], "objectives": [objectives.KINDS, objectives.LABELLED],
                   "tokenizers": [tokens.KINDS], "cuts": [batches.CUTS, batches.LABELLED]}
         if what == "tasks":
-            rows = [("bits", "Bits per byte of whole held-out documents.", ""),
-                    *((name, about, ", ".join(variants)) for name, about, variants in task.entries())]
+            learned = task.learned()
+            rows = [("bits", "Bits per byte of whole held-out documents.", {"variants": "", "finetune": ""}),
+                    *((name, about, {"variants": ", ".join(variants), "finetune": learned.get(name, "")})
+                      for name, about, variants in task.entries())]
         elif what in tables:
-            rows = [(name, table.about(name), "") for table in tables[what] for name in table.names()]
+            rows = [(name, table.about(name), {"sizes": ""}) for table in tables[what] for name in table.names()]
         else:
             names = ["recipes", "tasks", *tables]
             raise Fault(f"there is no list of {what!r}.{did_you_mean(what, names)} Lists: {', '.join(names)}.")
-    more = "variants" if what == "tasks" else "sizes"
     if as_json:
-        print(json.dumps([{"name": name, "about": about, more: sizes} for name, about, sizes in rows]))
+        print(json.dumps([{"name": name, "about": about, **more} for name, about, more in rows]))
         return
-    for name, about, sizes in rows:
-        print(f"{name:<26} {about}{f'  ({more}: {sizes})' if sizes else ''}")
+    for name, about, more in rows:
+        print(f"{name:<26} {about}" + "".join(f"  ({word}: {said})" for word, said in more.items() if said))

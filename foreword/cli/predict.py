@@ -12,9 +12,10 @@ from foreword.cli.options import Json
 
 
 def predict(
-    run: Annotated[Path, typer.Argument(help="A fine-tuned run.")],
+    run: Annotated[Path, typer.Argument(help="A fine-tuned run, or a fine-tuned model in Hugging Face layout.")],
     file: Annotated[Path, typer.Argument(
         help="csv, tsv or jsonl with the columns of training, labels left out; or txt, a text on each line.")],
+    task: Annotated[str, typer.Option("--task", help="Which task, of a run that was fine-tuned on several.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the answers to this file, as jsonl.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -24,7 +25,7 @@ def predict(
     from foreword.transfer.finetune import told
     from foreword.transfer.predicting import Predictor
 
-    opened = Predictor(run)
+    opened = Predictor(run, task)
     examples = opened.examples(file)
     said = opened.predict(examples)
     if cut := opened.writer.told():

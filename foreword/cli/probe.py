@@ -27,18 +27,20 @@ def probe(
     """
     from foreword.evaluate import probed
     from foreword.tasks.labelled import load
-    from foreword.transfer import probes
+    from foreword.transfer import crossing, probes
     from foreword.transfer.baselines import words
 
     learned = load(task, data)
     others = [load(other, data) for other in on or []]
     for other in others:
-        probes.meanings(learned, other)          # before any work
+        crossing.meanings(crossing.Known(learned.name, (learned.kind,), learned.labels), other)          # before any work
     found = probes.blind(learned, side)
     both = words(learned, name="both texts")
+    who = crossing.of_baseline(learned, both)
+    crossed = [crossing.cross(who, other) for other in (learned, *others)] if others else []
     result = probed.Probe(
         learned, found, both, probes.cues(learned.train, learned.labels, side, smoothing, top),
-        probes.lengths(learned.train, learned.labels, side), probes.cross(learned, both, others) if others else ())
+        probes.lengths(learned.train, learned.labels, side), crossed)
     if out:
         probed.save(result, out)
     if as_json:

@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from foreword.basics.files import write_json, write_text
+from foreword.evaluate import crossed
+from foreword.evaluate.crossed import between
 from foreword.evaluate.outcomes import aligned
 from foreword.evaluate.report import as_svg, figure_of_height
-from foreword.tasks.judging import Scored
 from foreword.tasks.labelled import Labelled
 from foreword.transfer.baselines import Baseline
-from foreword.transfer.probes import Blind, Crossed, Cue, Length
+from foreword.transfer.crossing import Crossed
+from foreword.transfer.probes import Blind, Cue, Length
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,7 @@ def table(probe: Probe) -> Iterator[str]:
     yield ""
     rows: list[tuple[str, ...]] = [("classifier", "accuracy", "95% interval", "chosen on dev")]
     for one in (blind.commonest, blind.shuffled, blind.blind, probe.both):
-        rows.append((one.name, one.test[0].shown, _between(one.test[0]), one.setting))
+        rows.append((one.name, one.test[0].shown, between(one.test[0]), one.setting))
     yield from aligned(rows, left=(0, 3))
     yield verdict(blind)
     yield f"easy (right from the {blind.side} text alone): {len(blind.easy):,}; hard: {len(blind.hard):,}"
@@ -51,10 +53,7 @@ def table(probe: Probe) -> Iterator[str]:
     yield f"words in the {blind.side} text: " + ", ".join(f"{one.label} {one.words:.1f}" for one in probe.lengths)
     if probe.crossed:
         yield ""
-        rows = [("tested on", "accuracy", "95% interval", "balanced", "commonest", "drop")]
-        rows += [(one.task, one.scores[0].shown, _between(one.scores[0]),
-                  *(f"{100 * share:.1f}" for share in (one.balanced, one.commonest, one.drop))) for one in probe.crossed]
-        yield from aligned(rows, left=(0,))
+        yield from crossed.lines(probe.crossed)
 
 
 def verdict(blind: Blind) -> str:
@@ -62,10 +61,6 @@ def verdict(blind: Blind) -> str:
     found = "labels are given away." if low > 0 else "no sign that labels are given away."
     above = f"{100 * blind.above:+.1f} points ({low:+.1f} to {high:+.1f})"
     return f"The {blind.side} text alone is {above} above the commonest class: {found}"
-
-
-def _between(one: Scored) -> str:
-    return f"{100 * one.interval[0]:.1f} to {100 * one.interval[1]:.1f}"
 
 
 def values(probe: Probe) -> dict[str, Any]:
@@ -79,8 +74,7 @@ def values(probe: Probe) -> dict[str, Any]:
         "easy": [example.id for example in blind.easy], "hard": [example.id for example in blind.hard],
         "cues": {label: [asdict(cue) for cue in some] for label, some in probe.cues.items()},
         "lengths": {one.label: one.words for one in probe.lengths},
-        "crossed": [{"task": one.task, "accuracy": one.scores[0].value, "interval": one.scores[0].interval,
-                     "balanced": one.balanced, "commonest": one.commonest, "drop": one.drop} for one in probe.crossed],
+        "crossed": crossed.values(probe.crossed),
     }
 
 

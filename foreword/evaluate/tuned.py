@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,11 @@ from foreword.evaluate.outcomes import aligned
 from foreword.evaluate.report import as_svg, figure_of_height, render
 from foreword.tasks.judging import METRICS
 from foreword.tasks.metrics import Interval, finite
-from foreword.transfer.protocol import Apart, Row, Study
+from foreword.transfer.protocol import Study
+from foreword.transfer.subset import few
+from foreword.transfer.worth import Apart, Row
 
-COLOURS = ("#d9622b", "#4a7c9b", "#6b8f4e", "#8b6ba8")
+COLOURS = ("#d9622b", "#4a7c9b", "#6b8f4e", "#8b6ba8", "#b08c2e", "#3f8f86", "#a34a5e", "#7a7f87")
 FEW = 50                # steps: below, a network has hardly moved (Mosbach et al. 2021 and Zhang et al. 2021 take far more)
 EXACT = 1e-9            # sums of shares are not exact: less than this is zero
 HEAD = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max", "95% (seeds)", "95% (examples)",
@@ -49,8 +52,12 @@ def rows(study: Study) -> list[tuple[str, ...]]:
         bounds = [shown.between(one) for one in (row.over_seeds, row.over_examples)] if row.chosen else ["-"] * 2
         found.append((row.name, str(row.labels or "all"), f"{row.rate:.2g}" if row.rate else "-", str(row.batch or "-"),
                       str(len(row.tries)), shown.number(row.dev), *tests, *bounds,
-                      f"{row.collapsed} of {len(row.tries)}" if tuned else "-"))     # type: ignore[arg-type]
+                      _lost(row) if tuned else "-"))                                 # type: ignore[arg-type]
     return found                                                                     # type: ignore[return-value]
+
+
+def _lost(row: Row) -> str:
+    return f"{row.collapsed} of {len(row.tries)}" + (f" ({row.diverged} diverged)" if row.diverged else "")
 
 
 def differences(study: Study) -> list[tuple[str, ...]]:
@@ -75,7 +82,8 @@ def table(study: Study) -> Iterator[str]:
 
 def words(study: Study) -> list[str]:
     """What the numbers say, and which of it can be trusted."""
-    return [*(_found(study, row) for row in study.find(_main(study)[-1].name)), *(_trust(study, one) for one in study.apart)]
+    kept = [f"The best run on dev is {study.kept}: only its model was kept."] if study.kept else []
+    return [*(_found(study, row) for row in _main(study)), *(_trust(study, one) for one in study.apart), *kept]
 
 
 def notes(study: Study) -> list[str]:
@@ -83,18 +91,35 @@ def notes(study: Study) -> list[str]:
     shown, task = Shown(study), study.task
     tuned = [row for row in study.rows if row.tries[0].run]
     said = ["Rate, batch size and weights were chosen on dev; only what dev chose shows its score on test.",
-            f"Dev has {len(task.dev):,} examples, labels that were used too, and test {len(task.test):,}.",
-            f"A seed has collapsed if it is not above {shown.number(study.floor)} on dev, what one answer to everything gets."]
+            f"Dev has {_each(_devs(study))} examples, labels that were used too, and test {len(task.test):,}.",
+            f"A seed has collapsed if it is not above {_each(study.floors, shown.number)} on dev, "
+            "what one answer to everything gets."]
+    if any(row.diverged for row in tuned):
+        said.append("Seeds whose loss ran away or became no number (diverged) have collapsed; unless a restart saved them, they "
+                    "count as one answer to everything.")
     if any(row.labels for row in tuned):
         said.append("Every seed draws its own labels: the spread over seeds is also that.")
     if any(row.collapsed and "-again-" in str(one.run) for row in tuned for one in row.tries):
         said.append("Seeds that collapsed were begun again with other chance: their scores are those of the last run.")
-    few = dict.fromkeys(str(row.labels or "all") for row in tuned if max(one.steps for one in row.tries) < FEW)
-    if few:
-        said.append(f"With {', '.join(few)} labels a run took fewer than {FEW} steps: small data wants more --epochs.")
+    short = dict.fromkeys(str(row.labels or "all") for row in tuned if max(one.steps for one in row.tries) < FEW)
+    if short:
+        said.append(f"With {', '.join(short)} labels a run took fewer than {FEW} steps: small data wants more --epochs.")
     if len(tuned[0].tries) < 3:
         said.append("With so few seeds the spread is hardly known: --seeds 5.")
     return said
+
+
+def _devs(study: Study) -> dict[int | None, int]:
+    """How many examples of dev chose, by the number of labels."""
+    return {size: len(few(study.task, size, 0).dev) for size in study.floors}
+
+
+def _each(by_labels: dict[int | None, Any], write: Callable[[Any], str] = "{:,}".format) -> str:
+    """'500', or what it is with every number of labels where that differs."""
+    said = {size: write(value) for size, value in by_labels.items()}
+    if len(set(said.values())) == 1:
+        return next(iter(said.values()))
+    return ", ".join(f"{one} (with {size or 'all'} labels)" for size, one in said.items())
 
 
 def _main(study: Study) -> list[Row]:
@@ -131,9 +156,12 @@ def _trust(study: Study, one: Apart) -> str:
 def values(study: Study) -> dict[str, Any]:
     """The same for programs."""
     return {
-        "task": study.task.name, "metric": study.metric, "floor": study.floor, "words": words(study), "notes": notes(study),
+        "task": study.task.name, "metric": study.metric, "kept": str(study.kept) if study.kept else None,
+        "by_labels": [{"labels": size, "dev": count, "floor": study.floors[size]}
+                      for size, count in _devs(study).items()], "words": words(study), "notes": notes(study),
         "rows": [{"model": row.name, "labels": row.labels, "rate": row.rate, "batch": row.batch, "chosen": row.chosen,
-                  "dev": row.dev, "collapsed": row.collapsed, **(_tested(row) if row.chosen else {}),
+                  "layers": row.layers, "dev": row.dev, "collapsed": row.collapsed, "diverged": row.diverged,
+                  **(_tested(row) if row.chosen else {}),
                   "seeds": [{"seed": one.seed, "dev": one.dev, "collapsed": one.collapsed,
                              "run": str(one.run) if one.run else None, **({"test": one.test} if row.chosen else {})}
                             for one in row.tries]} for row in study.rows],
@@ -161,7 +189,7 @@ def curve(study: Study) -> str:
     figure, axes = figure_of_height(4.0)
     scale = 100.0
     names = dict.fromkeys(row.name for row in study.rows[:-1])
-    for name, colour in zip(names, COLOURS):
+    for name, colour in zip(names, itertools.cycle(COLOURS)):
         points = sorted((row.labels or len(study.task.train), row) for row in study.find(name))
         at, some = [place for place, _ in points], [row for _, row in points]
         axes.plot(at, [scale * row.test for row in some], color=colour, marker="o", markersize=4, label=name)
@@ -176,6 +204,30 @@ def curve(study: Study) -> str:
     axes.set_xticks(at, [f"{place:,}" for place in at])
     axes.minorticks_off()
     axes.set_xlabel("labels")
+    axes.set_ylabel(f"{study.metric} on test")
+    axes.legend(frameon=False)
+    return as_svg(figure)
+
+
+def transferred(study: Study) -> str:
+    """Test by the number of layers transferred (Radford et al. 2018, figure 2, left); nothing where that was not asked."""
+    rows = [row for row in study.rows if row.chosen and row.layers is not None]
+    if not rows:
+        return ""
+    figure, axes = figure_of_height(4.0)
+    scale = 100.0
+    for size, colour in zip(study.floors, itertools.cycle(COLOURS)):
+        points = sorted((row for row in rows if row.labels == size), key=lambda row: row.layers or 0)
+        at, means = [row.layers or 0 for row in points], [row.test for row in points]
+        bounds = [row.over_seeds if math.isfinite(row.over_seeds[0]) else (row.test, row.test) for row in points]
+        away = np.abs(np.asarray(bounds).T - means)
+        axes.errorbar(at, [scale * mean for mean in means], scale * away, color=colour, marker="o", markersize=4, capsize=3,
+                      label=f"{size or 'all'} labels")
+        for row in points:
+            axes.scatter([row.layers] * len(row.tries), [scale * one for one in row.tests], color=colour, s=7, alpha=0.6)
+    axes.axhline(scale * study.rows[-1].test, color="#5b6670", linewidth=0.8, linestyle=":", label=study.rows[-1].name)
+    axes.set_xticks(sorted({row.layers or 0 for row in rows}))
+    axes.set_xlabel("layers transferred")
     axes.set_ylabel(f"{study.metric} on test")
     axes.legend(frameon=False)
     return as_svg(figure)
@@ -235,8 +287,8 @@ def save(study: Study, folder: Path, model: str) -> None:
     page = Page(f"{model} on {task.name}", words(study), notes(study),
                 f"Test, by the seed that is in the middle on dev ({last.median.seed}), {last.labels or 'all'} labels.",
                 [("task", f"{task.name}: {task.learn.in_words}"), ("metric", study.metric),
-                 ("examples", f"train {len(task.train):,}, dev {len(task.dev):,}, test {len(task.test):,}"),
+                 ("examples", f"train {len(task.train):,}, dev {_each(_devs(study))}, test {len(task.test):,}"),
                  *(("note", note) for note in task.notes), ("runs", str(folder))])
     render("tuned.html", folder / "report.html", page=page, rows=rows(study), apart=differences(study), curve=curve(study),
-           answers=answers(study))
+           transferred=transferred(study), answers=answers(study))
     write_json(folder / "study.json", values(study))

@@ -4,7 +4,7 @@ so that every tensor is accounted for by name. Nothing is ever unpickled and no 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -80,7 +80,9 @@ def _own(recipe: Recipe, model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]
     else:
         arrays = {name: tensor.detach().contiguous() for name, tensor in model.weights().items()}
     made = type(model if isinstance(model, CountModel) else model.network).__name__
-    return {"model_type": OWN, "architectures": [made], "foreword": {"format": FORMAT, "recipe": recipe.values()}}, arrays
+    spare = {} if isinstance(model, CountModel) else {"vocabulary": model.network.table().size(0)}   # at least the tokenizer's
+    own = {"format": FORMAT, "recipe": recipe.values(), **spare}
+    return {"model_type": OWN, "architectures": [made], "foreword": own}, arrays
 
 
 def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
@@ -131,7 +133,8 @@ def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], 
     if tokenizer is None:
         raise Fault(f"{folder} has no tokenizer.json.", "It was part of the model when it was written; bring it back.")
     recipe = loader.from_values(own["recipe"], str(folder / "config.json"))
-    model = blank_model(recipe, tokenizer.vocabulary())
+    vocabulary = tokenizer.vocabulary()
+    model = blank_model(recipe, replace(vocabulary, size=own.get("vocabulary", vocabulary.size)))
     if isinstance(model, CountModel):
         model.restore({name: tensor.numpy() for name, tensor in tensors.items()})
         return Loaded(recipe, model, tokenizer)

@@ -7,3 +7,4 @@ KINDS = Table("network", {
     "bidirectional_transformer": "foreword.networks.bidirectional:BidirectionalTransformerSpec",
     "recurrent": "foreword.networks.recurrent:RecurrentSpec",
 })
+OVER = Table("network over another", {"features": "foreword.networks.features:FeaturesSpec"})

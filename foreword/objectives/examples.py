@@ -70,11 +70,14 @@ class FromExamples(Objective):
     unit: ClassVar[Unit] = "example"
     reading: Reading = "first"
     dropout: float = 0.1                 # before the last layer of the head
+    tells_padding: bool = False          # also to a network that looks back: for what reads its vectors from the other end
 
     @property
     def writes(self) -> frozenset[str]:       # type: ignore[override]
+        if self.reading == "first":
+            return frozenset({"ids", "real", "segments"})
         # a network that looks back never sees what is padded at the right
-        return frozenset({"ids", "real", "segments"} if self.reading == "first" else {"ids"})
+        return frozenset({"ids", "real"} if self.tells_padding else {"ids"})
 
     @property
     def specials(self) -> tuple[str, ...]:    # type: ignore[override]
@@ -97,7 +100,8 @@ class FromExamples(Objective):
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> ExampleBatch:
         examples = examples_of(rows)
-        return laid_out(examples, tokenizer, self.reading, {self.name: self.targets(examples)}, {self.name: self.unit})
+        return laid_out(examples, tokenizer, self.reading, {self.name: self.targets(examples)}, {self.name: self.unit},
+                        self.tells_padding)
 
     def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:
         """For each example of the batch, what the head says of it."""
@@ -115,17 +119,18 @@ def examples_of(rows: Sequence[Row]) -> list[Encoded]:
 
 
 def laid_out(examples: Sequence[Encoded], tokenizer: Tokenizer, reading: Reading, targets: dict[str, Tensor],
-             units: dict[str, Unit]) -> ExampleBatch:
+             units: dict[str, Unit], tells_padding: bool = False) -> ExampleBatch:
     laid = [sequence for example in examples for sequence in example.sequences]
     fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
     lengths = torch.tensor([len(sequence.ids) for sequence in laid])
     there = torch.arange(int(lengths.max())) < lengths[:, None]
     ids = padded([sequence.ids for sequence in laid], fill)
-    inputs = Inputs(ids)
+    real = there if (tells_padding or reading == "first") and not bool(there.all()) else None
+    segments = None
     if reading == "first":
-        segments = [np.zeros_like(one.ids) if one.segments is None else one.segments for one in laid]
-        inputs = Inputs(ids, None if bool(there.all()) else there, padded(segments, 0))
-    return ExampleBatch(inputs, targets, there=there, counts=tuple(len(one.sequences) for one in examples), units=units)
+        segments = padded([np.zeros_like(one.ids) if one.segments is None else one.segments for one in laid], 0)
+    counts = tuple(len(one.sequences) for one in examples)
+    return ExampleBatch(Inputs(ids, real, segments), targets, there=there, counts=counts, units=units)
 
 
 def joined(states: Tensor, counts: Sequence[int], how: Literal["sum", "mean"]) -> Tensor:

@@ -106,7 +106,8 @@ def quantized(weight: Tensor) -> tuple[Tensor, Tensor]:
     step[step == 0] = 1.0                                     # all zero
     middle = least + 128 * step
     numbers, scale = torch.empty_like(weight, dtype=torch.int8), torch.stack([step, middle])
-    for some, out, size, zero in zip(*(parts.split(4096) for parts in (weight, numbers, step, middle))):   # little memory at a time
+    pieces = (parts.split(4096) for parts in (weight, numbers, step, middle))        # little memory at a time
+    for some, out, size, zero in zip(*pieces):
         out.copy_(((some - zero[:, None]) / size[:, None]).round_().clamp_(-128, 127))
     return numbers, scale
 

@@ -17,6 +17,9 @@ def open_model(path: str | Path) -> Loaded:
     run = RunFolder(folder)
     if run.exists():
         if not (run.model / "config.json").is_file():
+            if run.passport().get("finished"):
+                raise Fault(f"{path} has no model any more: a study keeps that of its best run only.",
+                            "Its study.json says which (kept).")
             raise Fault(f"{path} has no model yet.", f"Train it on:  foreword train {path} --data STORE --out {path}")
         return hugging_face.read(run.model)
     return hugging_face.read(folder)

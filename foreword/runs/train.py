@@ -131,7 +131,7 @@ class Session:
             except RunFailed as failure:
                 saved = self.run.checkpoints()
                 good = f" The last good weights are in {saved[-1]}." if saved else " Nothing was saved before it."
-                raise RunFailed(failure.what + good, failure.do) from failure
+                raise type(failure)(failure.what + good, failure.do) from failure
             finally:
                 if isinstance(trainer.stream, Ahead):
                     trainer.stream.close()

@@ -200,15 +200,18 @@ class Measure:
 
     metric: Metric
     judge: Judge
+    within: Interval = (0.0, 1.0)      # no value lies outside
 
+
+CORRELATION = (-1.0, 1.0)
 
 METRICS: dict[str, Callable[[Sequence[str]], Measure]] = {
     "accuracy": lambda labels: Measure(Share(), _same),
     "macro_f1": lambda labels: Measure(MacroF1(len(labels)), _places(labels)),
     "f1": lambda labels: Measure(BinaryF1(len(labels)), _places(labels)),
-    "matthews": lambda labels: Measure(MatthewsOfMany(len(labels)), _places(labels)),
-    "pearson": lambda labels: Measure(Pearson(), _numbers),
-    "spearman": lambda labels: Measure(Spearman(), _numbers),
+    "matthews": lambda labels: Measure(MatthewsOfMany(len(labels)), _places(labels), CORRELATION),
+    "pearson": lambda labels: Measure(Pearson(), _numbers, CORRELATION),
+    "spearman": lambda labels: Measure(Spearman(), _numbers, CORRELATION),
     "span_f1": lambda labels: Measure(Mean(), _answers(word_f1)),
     "span_exact": lambda labels: Measure(Share(), _answers(exact_match)),
     "character_f1": lambda labels: Measure(Mean(), _answers(character_f1)),

@@ -88,6 +88,17 @@ def inferred(rows: Sequence[Row], kind: str = "", file: str = "") -> Finding:
                 f"Name them in the first line. {wanted}.", where=f"{file}:1")
 
 
+def to_answer(rows: Sequence[Row], kinds: Sequence[str], file: str = "") -> Learn:
+    """How rows without answers are read, of the first of these kinds that their columns fit."""
+    filled: list[Row] = [{**UNANSWERED, **row} for row in rows[:1]]
+    for kind in kinds:
+        if found := FINDERS[kind](filled, True):
+            return found.learn
+    wanted = "; or ".join(READ[kind] for kind in kinds)
+    raise Fault(f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be read.{_near(list(rows[0]))}",
+                f"Name them in the first line: {wanted}.", where=f"{file}:1")
+
+
 def _near(there: Sequence[str]) -> str:
     known = (*ALONE, *FIRST, *SECOND, *LABEL, *SCORE, *OPTIONS, "context", "answers", "words", "tags", "query", "relevance")
     return next((said for name in there if name not in known and (said := did_you_mean(name, known))), "")
@@ -199,3 +210,8 @@ WANTED = {
     "choice": "context, choices (or choice0, choice1 ...) and label",
     "span": "question, context and answers (or answer and start)", "tag": "words and tags",
     "rank": "query, candidate and relevance"}
+READ = {
+    "classify": "text", "pair": "sentence1 and sentence2", "similarity": "sentence1 and sentence2",
+    "choice": "context and choices (or choice0, choice1 ...)", "span": "question and context", "tag": "words",
+    "rank": "query and candidate"}
+UNANSWERED: Row = {"label": "", "score": 0, "answers": [], "tags": [], "relevance": 0}        # columns that new text has not

@@ -189,6 +189,12 @@ def entries() -> list[tuple[str, str, list[str]]]:
     return found
 
 
+def learned() -> dict[str, str]:
+    """Name -> kind of labelled task, of those that can be learned; also without reading any data."""
+    kinds = {name: toml.read(path)[0].get("learn", {}).get("kind", "") for name, path in known().items()}
+    return {name: kind for name, kind in kinds.items() if kind}
+
+
 def is_task(word: str) -> bool:
     """Whether a word on the command line names a task: one that is known, or a task file."""
     return word.partition("/")[0] in known() or word.endswith(".toml") or ".toml:" in word

@@ -9,6 +9,7 @@ KINDS = Table("training", {
 OPTIMIZERS = Table("optimizer", {
     "adamw": "foreword.training.optimizers:AdamW",
     "adam": "foreword.training.optimizers:Adam",
+    "adamax": "foreword.training.optimizers:Adamax",
     "sgd": "foreword.training.optimizers:SGD",
     "muon": "foreword.training.optimizers:MuonAndAdam",
 })

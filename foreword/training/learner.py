@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from foreword.basics.budget import Budget
-from foreword.basics.messages import Fault, RunFailed
+from foreword.basics.messages import Diverged, Fault
 from foreword.basics.progress import say
 from foreword.basics.registry import Table
 from foreword.basics.seeds import number_of
@@ -231,9 +231,9 @@ class GradientLearner:
         what = f"{loss:.3g}" if math.isfinite(loss) else "not a number"
         if math.isfinite(loss) and not math.isfinite(norm):
             what = f"{loss:.3g}, but its gradient is not a number"
-        raise RunFailed(f"step {step + 1:,}: the loss is {what}.",
-                        f"Largest gradient: {worst} ({sizes[worst]:.1e}). Usual causes: learning rate too high "
-                        f"({rate:.1e}), too short a warm-up ({self.spec.schedule.warmup}), float16.")
+        raise Diverged(f"step {step + 1:,}: the loss is {what}.",
+                       f"Largest gradient: {worst} ({sizes[worst]:.1e}). Usual causes: learning rate too high "
+                       f"({rate:.1e}), too short a warm-up ({self.spec.schedule.warmup}), float16.")
 
     def finish(self, held_out: Iterable[Batch]) -> None:
         self.states = []

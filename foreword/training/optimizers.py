@@ -34,8 +34,8 @@ class OptimizerSpec(Spec):
 
 
 def groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict]:
-    """Matrices decay; biases, gains and other vectors do not."""
-    every = list(parameters)
+    """Matrices decay; biases, gains and other vectors do not. What is frozen is in no group."""
+    every = [p for p in parameters if p.requires_grad]
     matrices, vectors = [p for p in every if p.dim() >= 2], [p for p in every if p.dim() < 2]
     found = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     return [group for group in found if group["params"]]
@@ -80,6 +80,17 @@ class Adam(OptimizerSpec):
 
     def build(self, model: nn.Module) -> list[Optimizer]:
         return [torch.optim.Adam(groups(model.parameters(), 0.0), self.learning_rate, self.betas, self.epsilon, fused=True)]
+
+
+class Adamax(OptimizerSpec):
+    """Adam whose step is divided by the largest recent gradient instead of their mean (Kingma & Ba 2015, section 7.1)."""
+
+    kind: Literal["adamax"] = "adamax"
+    betas: tuple[float, float] = (0.9, 0.999)
+    epsilon: float = 1e-8
+
+    def build(self, model: nn.Module) -> list[Optimizer]:
+        return [torch.optim.Adamax(groups(model.parameters(), 0.0), self.learning_rate, self.betas, self.epsilon)]
 
 
 class SGD(OptimizerSpec):

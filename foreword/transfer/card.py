@@ -20,6 +20,7 @@ READ = {
 def card(recipe: Recipe, task: Labelled, progress: Progress) -> str:
     objective, family = task_of(recipe), family_of(recipe)
     opens = f"`transformers` (`{family.tasks[kind(objective)].architecture}`) and " if family else ""
+    alone = "" if family else " No class of `transformers` has its layout."
     return f"""---
 library_name: {"transformers" if family else "foreword"}
 pipeline_tag: {PIPELINES[kind(objective)]}
@@ -31,5 +32,5 @@ tags: [foreword, {recipe.name}]
 {progress.best.get("step", progress.step):,.0f}, the best on {len(task.dev):,} examples of dev.
 A sequence is {READ[objective.reading]}.
 
-This folder opens with {opens}`foreword predict`. Scores and their intervals are in the run's `passport.json`.
+This folder opens with {opens}`foreword predict`.{alone} Scores and their intervals are in the run's `passport.json`.
 """

@@ -7,7 +7,7 @@ import json
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,14 @@ from typing import Any
 from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.files import write_text
-from foreword.basics.messages import Fault, did_you_mean, duration, thousands
+from foreword.basics.messages import Diverged, Fault, did_you_mean, duration, thousands
 from foreword.basics.progress import say
 from foreword.batches.encoded import Encoded
 from foreword.batches.examples import Examples
 from foreword.exchange.family import task_of
 from foreword.exchange.hugging_face import Loaded
 from foreword.networks.base import Model
+from foreword.networks.features import READERS, trunk_of
 from foreword.objectives.examples import FromExamples
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
@@ -32,18 +33,19 @@ from foreword.tasks.judging import scored
 from foreword.tasks.labelled import Labelled
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
-from foreword.transfer import WAYS
+from foreword.transfer import WAYS, features
 from foreword.transfer.answering import form_of, reply
 from foreword.transfer.card import card
 from foreword.transfer.forms import Answer, Form
-from foreword.transfer.start import INITS, begin, fingerprint
-from foreword.transfer.subset import subset
+from foreword.transfer.start import INITS, begin, carried_on, fingerprint
+from foreword.transfer.subset import few
 from foreword.transfer.ways import Way
 from foreword.transfer.writer import Writer
 
 RATES = {"last": 6.25e-5, "first": 5e-5}        # Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3
 PUBLISHED = 768                                 # the width of the networks these rates are for
 DROPOUT = 0.1                                   # before the last layer of the head, in both
+EVALUATIONS = 10                                # of a run at most: an epoch of few labels is a step or two, and dev is not
 UNLIMITED = 512                                 # tokens of a sequence, for a network that has no context of its own
 
 
@@ -61,6 +63,7 @@ class Tuning:
     aux: float = 0.0                         # weight of guessing the tokens of the examples as well (Radford et al.: 0.5)
     patience: int | None = None              # evaluations without a better one after which it ends; None: it never does
     settings: tuple[str, ...] = ()           # as --set
+    features: str = ""                       # the trunk stays as it is, and its layers, mixed, are read so: linear, bilstm
 
     def check(self) -> None:
         faults = [f"{name} must be {words} (it says {value})." for name, words, value, right in (
@@ -69,13 +72,15 @@ class Tuning:
             ("layers", "at least 0", self.layers, (self.layers or 0) >= 0)) if not right]
         if self.init not in INITS:
             faults.append(f"init must be one of {', '.join(INITS)}.{did_you_mean(self.init, INITS)}")
+        if self.features not in ("", *READERS.names()):
+            faults.append(f"features must be one of {', '.join(READERS.names())}.{did_you_mean(self.features, READERS.names())}")
         if faults:
             raise Fault(" ".join(faults))
 
 
 def way_of(recipe: Recipe) -> Way:
     """How the recipe's network reads examples."""
-    name = kind(recipe.network)
+    name = kind(trunk_of(recipe.network))
     if name not in WAYS.places:
         raise Fault(f"{recipe.name} ({name}) cannot be fine-tuned.", f"Networks that can: {', '.join(WAYS.names())}.")
     return WAYS.find(name)()
@@ -89,15 +94,21 @@ def recipe_for(loaded: Loaded, task: Labelled, how: Tuning) -> Recipe:
         raise Fault(f"--aux {how.aux:g}: {loaded.recipe.name} looks both ways, and would see the tokens that it is to guess.",
                     "Leave it out.")
     values = loaded.recipe.values()
-    width = values["network"]["width"]
-    rate = how.learning_rate or RATES[way.reading] * max(1.0, PUBLISHED / width)
-    objective = form.objective(task.labels, way.reading, DROPOUT, task.train).model_dump(mode="json")
+    network = values["network"] = features.over(values["network"], how.features) if how.features else values["network"]
+    trunk, frozen = network.get("trunk", network), "trunk" in network
+    if frozen:
+        features.check(how.aux, how.layers)
+    rate = how.learning_rate or RATES[way.reading] * max(1.0, PUBLISHED / trunk["width"])
+    learning = {"optimizer": {"kind": "adamw", "learning_rate": rate}, "schedule": {"kind": "linear", "warmup": 0.1}}
+    objective = carried_on(loaded, form.objective(task.labels, way.reading, DROPOUT, task.train)).model_dump(mode="json")
+    objective["tells_padding"] = frozen
     values["objective"] = objective if not how.aux else {
         "kind": "together", "parts": [objective, {"kind": "read_along"}], "weights": [1.0, how.aux]}
-    values["batches"] = {"kind": "examples"} | ({} if values["network"].get("context") else {"length": UNLIMITED})
+    values["batches"] = {"kind": "examples"} | ({} if trunk.get("context") else {"length": UNLIMITED})
     values["training"] = {
-        "kind": "gradient", "budget": f"{how.epochs:g}epochs", "batch_size": how.batch_size, "evaluate": "1epochs",
-        "seed": how.seed, "optimizer": {"kind": "adamw", "learning_rate": rate}, "schedule": {"kind": "linear", "warmup": 0.1}}
+        "kind": "gradient", "budget": f"{how.epochs:g}epochs", "batch_size": how.batch_size, "seed": how.seed,
+        "evaluate": f"{max(1.0, how.epochs / EVALUATIONS):g}epochs",
+        **(features.learning(how.learning_rate) if frozen else learning)}
     return loader.from_values(values, "fine-tuning", how.settings)
 
 
@@ -110,17 +121,29 @@ def finetune(model: str | Path, task: Labelled, out: Path, how: Tuning | None = 
         raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
                     + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt."))
     recipe = recipe_for(loaded, task, how)
-    task = replace(task, train=subset(task, how.labels, how.seed))
-    sitting = Sitting(recipe, task, RunFolder(out), loaded, how, hardware)
-    start = {"path": str(model), "weights": fingerprint(sitting.model)}
+    task = few(task, how.labels, how.seed)
+    return undertaken(Sitting(recipe, task, RunFolder(out), loaded, how, hardware), model, contents(task))
+
+
+def undertaken(sitting: Sitting, model: str | Path, data: str) -> RunFolder:
+    """The sitting begun, or gone on with, until it is over. `data`: the fingerprint of its examples."""
+    out, start = sitting.run.path, {"path": str(model), "weights": fingerprint(sitting.model)}
     check_same_start(sitting.run, start)
-    if not sitting.run.claim(recipe, contents(task)):
+    if not sitting.run.claim(sitting.recipe, data):
         sitting.run.sign(start=start)
-    sitting.resume()
-    if sitting.run.passport().get("finished"):
+    before = sitting.run.passport()
+    if before.get("finished"):
         say(f"{out}: this run is finished; nothing is left to do.")
-    else:
+        return sitting.run
+    if "diverged" in before:
+        raise Diverged(f"{out}: the loss of this run ran away, or became no number, after step {before['diverged']:,}.",
+                       "It would be so again. Choose another --learning-rate, and another --out or remove that folder.")
+    sitting.resume()
+    try:
         sitting.go()
+    except Diverged:
+        sitting.run.sign(diverged=sitting.trainer.progress.step)
+        raise
     return sitting.run
 
 
@@ -151,6 +174,7 @@ class Sitting(Session):
         if all(one.target is None for one in self.train):
             raise Fault(f"{task.name}: no training example has an answer that tokens of its text stand for.")
         self.dev = self.encoded(task.dev)
+        self.encoded(task.test)                              # what cannot be read is said before anything is learned
         spec = recipe.training
         self.prepare(begin(recipe, loaded, self.tokenizer, how.init, how.layers),
                      recipe.batches.of(self.train, spec.batch_size, spec.seed))

@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
 from foreword.tasks.example import Example
-from foreword.tasks.judging import Scored, scored
 from foreword.tasks.labelled import Labelled
 from foreword.tasks.metrics import Interval, Share, difference
 from foreword.transfer.baselines import Baseline, letters_are_chinese, majority, words
@@ -123,62 +121,3 @@ def lengths(examples: Sequence[Example], labels: Sequence[str], side: str = "sec
     for example in examples:
         sizes[str(example.label)].append(len(_split(example.texts, side)))
     return [Length(label, float(np.mean(some)) if some else 0.0) for label, some in sizes.items()]
-
-
-# --- across data sets ---------------------------------------------------------------------------------------------------
-
-COARSER = {"entails": "entailment", "neutral": "not_entailment", "contradiction": "not_entailment"}
-
-
-@dataclass(frozen=True)
-class Crossed:
-    """What was learned on one set, asked about another."""
-
-    task: str
-    scores: tuple[Scored, ...]
-    balanced: float                    # the mean over labels of the share that is right: sets are unlike in balance
-    commonest: float                   # what its own commonest class would get
-    drop: float                        # accuracy at home, with the labels joined alike, minus accuracy here
-
-
-def cross(learned: Labelled, baseline: Baseline, others: Sequence[Labelled]) -> list[Crossed]:
-    """A fitted baseline on the test sets of others, at home first. Labels must mean the same; coarser ones are joined.
-
-    A set that is one file is asked whole: nothing of it was learned.
-    """
-    found: list[Crossed] = []
-    for other in (learned, *others):
-        meaning = meanings(learned, other)
-        asked = (*other.train, *other.dev, *other.test) if other.parted and other is not learned else other.test
-        gold, guesses = _joined(asked, baseline.predict(asked), meaning)
-        labels = sorted({str(example.label) for example in gold} | set(guesses))
-        scores = tuple(scored(("accuracy", "macro_f1"), labels, gold, guesses))
-        share = Counter(example.label for example in gold).most_common(1)[0][1] / len(gold)
-        home = np.mean([example.label == guess for example, guess in zip(*_joined(learned.test, baseline.predictions, meaning))])
-        found.append(Crossed(other.name, scores, _balanced(gold, guesses), share, float(home) - scores[0].value))
-    return found
-
-
-def _joined(examples: Sequence[Example], guesses: Sequence[Any], meaning: Mapping[str, str]) -> tuple[list[Example], list[str]]:
-    return [replace(example, label=meaning[str(example.label)]) for example in examples], [meaning[guess] for guess in guesses]
-
-
-def _balanced(gold: Sequence[Example], guesses: Sequence[Any]) -> float:
-    right: dict[str, list[bool]] = {}
-    for example, guess in zip(gold, guesses):
-        right.setdefault(str(example.label), []).append(example.label == guess)
-    return float(np.mean([np.mean(some) for some in right.values()]))
-
-
-def meanings(learned: Labelled, other: Labelled) -> Mapping[str, str]:
-    """What the labels of both are called where they meet; a fault if they cannot."""
-    if learned.kind != other.kind:
-        raise Fault(f"{learned.name} is {learned.learn.in_words} and {other.name} is {other.learn.in_words}.",
-                    "Cross tasks of one kind.")
-    if set(other.labels) <= set(learned.labels):
-        return {label: label for label in learned.labels}
-    coarse = {label: COARSER.get(label, label) for label in (*learned.labels, *other.labels)}
-    if {coarse[label] for label in other.labels} <= {coarse[label] for label in learned.labels}:
-        return coarse
-    raise Fault(f"the labels of {other.name} ({', '.join(other.labels)}) are not those of {learned.name} "
-                f"({', '.join(learned.labels)}).", "Cross tasks whose labels mean the same.")

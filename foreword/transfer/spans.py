@@ -34,7 +34,7 @@ class Spans:
         for start in writer.windows(ids, size, min(writer.cut.stride or max(size // 2, 1), size)):
             part = ids[start: start + size]
             laid = writer.lay([asked, part])
-            first = 2 + len(asked)                       # one special, the question, one special
+            first = 2 * writer.way.before + len(asked)   # a special, the question, a special
             spread = np.full((len(laid.ids), 2), -1)
             spread[first: first + len(part)] = offsets[start: start + size]
             none = 0 if writer.way.reading == "first" else len(laid.ids) - 1

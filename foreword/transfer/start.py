@@ -12,12 +12,18 @@ from foreword.assembly.build import model_for
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, Faults
 from foreword.basics.seeds import number_of
+from foreword.exchange.family import task_of
 from foreword.exchange.hugging_face import Loaded
 from foreword.networks.base import Model
+from foreword.networks.features import Features
+from foreword.objectives.by_task import ByTask, head_of
+from foreword.objectives.examples import FromExamples
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.hardware import free_memory
 
 INITS = ("pretrained", "scratch", "shuffled")
-POSITIONS = "network.embeddings.positions.weight"
+POSITIONS = ("network.embeddings.positions.weight", "network.trunk.embeddings.positions.weight")
+KEPT = 2**30        # bytes of what a frozen trunk says of examples, which then need not be read again
 
 
 def begin(recipe: Recipe, loaded: Loaded, tokenizer: Tokenizer, init: str = "pretrained", layers: int | None = None) -> Model:
@@ -28,20 +34,46 @@ def begin(recipe: Recipe, loaded: Loaded, tokenizer: Tokenizer, init: str = "pre
     torch.manual_seed(number_of("weights", spec.seed))
     model: Model = model_for(recipe, replace(vocabulary, size=max(vocabulary.size, known)))
     if init != "scratch":
-        _take_over(model, loaded, tokenizer, layers)
+        _take_over(model, loaded, tokenizer, layers, strangers(recipe, loaded.recipe))
     if init == "shuffled":
         _shuffle(model.network, spec.seed)
+    if isinstance(model.network, Features):
+        model.network.kept.room = min(KEPT, free_memory("cpu") // 4)
     return model
 
 
-def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int | None) -> None:
-    theirs, mine = loaded.model.weights(), model.weights()
+def carried_on(loaded: Loaded, fresh: FromExamples) -> FromExamples:
+    """The objective that the model was fine-tuned by before, if it has the same answers to give; else the fresh one."""
+    said = task_of(loaded.recipe)
+    alike = isinstance(said, type(fresh)) and all(getattr(said, name, None) == getattr(fresh, name, None)
+                                                  for name in ("labels", "none", "reading"))
+    return said if alike else fresh
+
+
+def strangers(recipe: Recipe, before: Recipe) -> tuple[str, ...]:
+    """Weights of a head that has its name from before and says something else: all of another kind, the last of other labels."""
+    mine, theirs = _heads(recipe), _heads(before)
+    both = {name: (mine[name], theirs[name]) for name in mine if name in theirs}
+    return tuple(f"heads.{name}." if one[0] != other[0] else f"heads.{name}.out." for name, (one, other) in both.items()
+                 if one != other)
+
+
+def _heads(recipe: Recipe) -> dict[str, tuple[str, tuple[str, ...]]]:
+    """By the name of a head, its kind and its labels."""
+    task = task_of(recipe)
+    several = {head_of(name): task.of(name) for name in task.names} if isinstance(task, ByTask) else (
+        {} if task is None else {task.name: task})
+    return {name: (one.name, tuple(getattr(one, "labels", ()))) for name, one in several.items()}
+
+
+def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int | None, strange: tuple[str, ...]) -> None:
+    theirs, mine = _theirs(model, loaded), model.weights()
     new = [tokenizer.special(name) for name in tokenizer.specials
            if loaded.tokenizer is None or tokenizer.special(name) >= len(loaded.tokenizer)]
     grown = {name for name, weight in mine.items() if weight is model.network.table() or name.startswith("heads.tokens.out.")}
     faults = []
     for name, weight in mine.items():
-        if name not in theirs or (layers is not None and _block(name) >= layers):
+        if name not in theirs or name.startswith(strange) or (layers is not None and _block(name) >= layers):
             continue
         given, drawn = theirs[name], weight.detach().clone()
         if not _fits(name, given, weight, name in grown):
@@ -55,12 +87,22 @@ def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int |
     if faults:
         raise Faults([*faults, Fault("what is transferred must have the shape it was learned in.",
                                      "Leave out the --set that changes it, or begin with nothing: --init scratch.")])
-    _pooler(model, loaded)
+    if not isinstance(model.network, Features):        # a mix is not what it learned to read
+        _pooler(model, loaded)
+
+
+def _theirs(model: Model, loaded: Loaded) -> dict[str, Tensor]:
+    """What is given, by the names it has in the model. A head that read a network does not read a mix of its layers."""
+    given = loaded.model.weights()
+    if not isinstance(model.network, Features) or isinstance(loaded.model.network, Features):
+        return given
+    return {f"network.trunk.{name.removeprefix('network.')}": weight for name, weight in given.items()
+            if name.startswith("network.")}
 
 
 def _fits(name: str, given: Tensor, weight: Tensor, grown: bool) -> bool:
     """What has a row for each token may grow, a table of positions may be cut short; everything else is as it was."""
-    length = grown or len(given) == len(weight) or (name == POSITIONS and len(given) > len(weight))
+    length = grown or len(given) == len(weight) or (name in POSITIONS and len(given) > len(weight))
     return given.shape[1:] == weight.shape[1:] and length
 
 

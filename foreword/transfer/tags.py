@@ -27,17 +27,17 @@ class Tags:
 
     def _windows(self, number: int, example: Example, place: dict[str, int], writer: Writer) -> list[Encoded]:
         ids, offsets = writer.pieces(example.texts[0])
-        firsts, found = first_pieces(example.words, offsets), []
+        firsts, before, found = first_pieces(example.words, offsets), writer.way.before, []
         for start in writer.windows(ids, writer.room(1), writer.room(1)):
             part = slice(start, start + writer.room(1))
             laid = writer.lay([ids[part]])
             spread = np.full((len(laid.ids), 2), -1)
-            spread[1: 1 + len(ids[part])] = offsets[part]
+            spread[before: before + len(ids[part])] = offsets[part]
             target = np.full(len(laid.ids), NOTHING)
             if isinstance(example.label, tuple):
                 for word, tag in enumerate(example.label):
                     if firsts[word] is not None and 0 <= firsts[word] - start < len(ids[part]):       # type: ignore[operator]
-                        target[1 + firsts[word] - start] = place[str(tag)]        # type: ignore[operator]
+                        target[before + firsts[word] - start] = place[str(tag)]        # type: ignore[operator]
             found.append(Encoded((number,), (laid,), target if example.label is not None else None, spread))
         return found
 

@@ -23,6 +23,7 @@ AROUND = {"[start]": "<|start|>", "[delimiter]": "<|delimiter|>", "[extract]": "
 class Way(Protocol):
     reading: Reading
     both_orders: bool         # a pair that has no order is read in both
+    before: int               # specials that stand before each text
 
     def fitted(self, tokenizer: Tokenizer) -> Tokenizer:
         """The tokenizer with the specials that stand around texts; new ones take the next ids."""
@@ -35,12 +36,16 @@ class Way(Protocol):
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
         """The two texts that are read for one answer."""
 
+    def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> Laid:
+        """At most so many ids, as a text stood in pretraining: nothing is asked of it."""
+
 
 class LookingBack:
     """[start] text [extract], [start] first [delimiter] second [extract]; read at the last (Radford et al. 2018, figure 1)."""
 
     reading: Reading = "last"
     both_orders = True
+    before = 1
 
     def fitted(self, tokenizer: Tokenizer) -> Tokenizer:
         if all(tokenizer.has(name) for name in AROUND):
@@ -69,12 +74,33 @@ class LookingBack:
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
         return " ".join(texts), answer              # text and question are not parted
 
+    def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> Laid:
+        nothing = [tokenizer.special("[end]") if tokenizer.has("[end]") else 0]
+        return Laid(np.asarray(text[:length] if len(text) else nothing, np.int64))
+
+
+class Unmarked(LookingBack):
+    """Nothing but the texts, one behind the other: how a network that looks back is fine-tuned where no specials are added."""
+
+    both_orders = False
+    before = 0
+
+    def fitted(self, tokenizer: Tokenizer) -> Tokenizer:
+        return tokenizer
+
+    def specials(self, texts: int) -> int:
+        return 0
+
+    def lay(self, texts: Sequence[np.ndarray], tokenizer: Tokenizer) -> Laid:
+        return Laid(np.concatenate(texts).astype(np.int64))
+
 
 class LookingBothWays:
     """[cls] first [separator] second [separator], with segments; read at the first (Devlin et al. 2018, figure 4)."""
 
     reading: Reading = "first"
     both_orders = False
+    before = 1
 
     def fitted(self, tokenizer: Tokenizer) -> Tokenizer:
         if missing := [name for name in ("[cls]", "[separator]") if not tokenizer.has(name)]:
@@ -91,3 +117,6 @@ class LookingBothWays:
 
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
         return texts[0], " ".join([*texts[1:], answer])
+
+    def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> Laid:
+        return self.lay([text[:length - self.specials(1)]], tokenizer)

@@ -138,7 +138,7 @@ def test_a_span_that_is_not_in_its_text(base: Path, tmp_path: Path) -> None:
     (["--set", "batches.lenght=4"], ["there is no setting 'lenght' here. Did you mean length?"]),
     (["--set", "network.width=64"], ["must have the shape it was learned in"]),
     (["--kind", "sort"], ["there is no kind of task 'sort'"]),
-    (["--layers", -1], ["layers must be at least 0"]),
+    (["--layers", -1], ["--layers -1: it must be a number of layers"]),
 ], ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) and str(value[0]).startswith("--") else "")
 def test_options_that_cannot_be(base: Path, tmp_path: Path, options: list[object], words: list[str]) -> None:
     refused(run("finetune", base, write(tmp_path / "toy.csv", GOOD), "--out", tmp_path / "run", *options), *words)

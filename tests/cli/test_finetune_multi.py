@@ -41,6 +41,28 @@ def test_several_tasks_and_then_one(base: Path, tmp_path: Path) -> None:
     assert set(found["scores"]) == {"pairs"}
 
 
+def test_predicting_with_one_of_several_tasks(base: Path, tmp_path: Path) -> None:
+    films, pairs = files(tmp_path)
+    run("finetune", base, f"{films},{pairs}", "--multi", "--out", tmp_path / "run", *QUICK).right()
+    lines = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").read_text("utf-8").splitlines()]
+    for name, file in (("films", films), ("pairs", pairs)):
+        said = [json.loads(line) for line in run("predict", tmp_path / "run", file, "--task", name, "--json").right().splitlines()]
+        answers = {line["id"]: line["scores"] for line in said}
+        wanted = {line["id"]: line["scores"] for line in lines if line["task"] == name}
+        assert wanted
+        assert all(answers[one] == pytest.approx(scores, abs=1e-5) for one, scores in wanted.items())
+        bare = [json.loads(line) for line in run("predict", tmp_path / "run" / f"model-{name}", file, "--json").right().splitlines()]
+        assert bare == said
+    assert run("predict", tmp_path / "run", films).fault() == (
+        f"{tmp_path / 'run'} was fine-tuned on several tasks: films, pairs.\n    Say which:  --task films")
+    said = run("predict", tmp_path / "run", films, "--task", "film", "--out", tmp_path / "said.jsonl").fault()
+    assert "was not fine-tuned on 'film'. Did you mean films?" in said
+    assert "It knows: films, pairs." in said
+    assert "has a head for each of films, pairs" in run("predict", tmp_path / "run" / "model", films).fault()
+    assert "no column 'text2'" in run("predict", tmp_path / "run", films, "--task", "pairs").fault()
+    assert not (tmp_path / "said.jsonl").exists()
+
+
 def test_what_does_not_go_together_is_refused_and_nothing_is_written(base: Path, tmp_path: Path) -> None:
     films, pairs = files(tmp_path)
     for more, words in ((["--seeds", 2], "no study"), (["--aux", 0.5], "--aux 0.5")):

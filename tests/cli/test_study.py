@@ -17,14 +17,59 @@ def test_a_study_from_a_file(tmp_path: Path) -> None:
     lines = said.right().splitlines()
     assert lines[0] == "toy: accuracy, mean over seeds"
     assert lines[1].split()[:3] == ["model", "labels", "rate"]
-    assert [line.split()[0] for line in lines[2:11]] == [*["pretrained", "scratch", "ensemble", "TF-IDF"] * 2, "majority"]
+    assert [line.split()[0] for line in lines[2:13]] == [*["pretrained", "scratch", "ensemble", "TF-IDF", "bag"] * 2, "majority"]
     assert lines[-1] == str(out)
     assert "run 8 of 8: scratch, all labels" in said.err
     assert (out / "report.html").is_file()
-    assert (out / "labels-8" / "scratch" / "seed-1" / "model" / "config.json").is_file()
+    assert (out / "labels-8" / "scratch" / "seed-1" / "predictions.jsonl").is_file()
     again = run(*words, "--json")
     assert again.err.count("nothing is left to do") == 8
-    assert json.loads(again.right()) == json.loads((out / "study.json").read_text(encoding="utf-8"))
+    found = json.loads(again.right())
+    assert found == json.loads((out / "study.json").read_text(encoding="utf-8"))
+    assert [path.parent.parent for path in out.rglob("model/config.json")] == [Path(found["kept"])]
+    (tmp_path / "new.txt").write_text("the film was good\n", encoding="utf-8")
+    assert run("predict", found["kept"], tmp_path / "new.txt").right().split()[1] in ("good", "bad")
+    assert "keeps that of its best run only" in run("predict", out / "labels-8" / "seed-0", tmp_path / "new.txt").fault()
+
+
+def test_layers_shares_and_another_model(tmp_path: Path) -> None:
+    base, data, out = folder("gpt2", tmp_path / "base"), toy(tmp_path / "toy.csv"), tmp_path / "out"
+    other = folder("bert", tmp_path / "bert")
+    said = run("finetune", base, data, "--out", out, *QUICK, "--seeds", 2, "--curve", "25%,100%", "--layers", "0,all",
+               "--compare", other, "--compare", "shuffled-labels")
+    lines = [line.split("  ")[0].strip() for line in said.right().splitlines()]
+    names = ["base", "0 layers", "bert", "shuffled-labels", "TF-IDF", "bag of features, base", "bag of features, bert"]
+    assert lines[2:17] == [*names * 2, "majority"]
+    assert "25% of 48 training examples: 12" in said.err
+    page = (out / "report.html").read_text(encoding="utf-8")
+    assert page.count("<svg") == 3
+    assert "How much of it is transferred" in page
+    found = json.loads((out / "study.json").read_text(encoding="utf-8"))
+    assert {(row["labels"], row["layers"]) for row in found["rows"] if row["layers"] is not None} == {(12, 0), (12, 2), (None, 0), (None, 2)}
+    assert [one["minus"] for one in found["apart"]] == names[1:] * 2
+    assert "--multi is one run" in run("finetune", base, data, "--out", out, "--multi", "--layers", "0,all").fault()
+
+
+def test_one_number_of_layers_is_one_run(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    run("finetune", folder("gpt2", tmp_path / "base"), toy(tmp_path / "toy.csv"), "--out", out, *QUICK, "--layers", 1).right()
+    assert json.loads((out / "passport.json").read_text(encoding="utf-8"))["tuning"]["layers"] == 1
+
+
+def test_a_loss_that_is_no_number_is_said_in_the_table(tmp_path: Path) -> None:
+    """Alone such a run ends with code 1, and says the same when it is asked again; in a study it is a row."""
+    base, data = folder("gpt2", tmp_path / "base"), toy(tmp_path / "toy.csv")
+    words = ["finetune", base, data, "--epochs", 2, "--batch-size", 16, "--learning-rate", "1e30"]
+    alone = [run(*words, "--out", tmp_path / "alone") for _ in range(2)]
+    assert [one.code for one in alone] == [1, 1]
+    assert "the loss is" in alone[0].err
+    assert "It would be so again" in alone[1].err
+    said = run(*words, "--out", tmp_path / "out", "--seeds", 2).right()
+    assert "2 of 2 (2 diverged)" in said
+    assert "2 of 2 seeds collapsed" in said
+    found = json.loads((tmp_path / "out" / "study.json").read_text(encoding="utf-8"))
+    assert found["rows"][0]["diverged"] == 2
+    assert any("became no number (diverged)" in note for note in found["notes"])
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
@@ -33,4 +78,7 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     assert "--grid tries its own rates" in run("finetune", base, data, "--out", out, "--grid", "--learning-rate", "1e-3").fault()
     assert "--grid tries its own batch sizes" in run("finetune", base, data, "--out", out, "--grid", "--batch-size", 8).fault()
     assert "--curve 8;9" in run("finetune", base, data, "--out", out, "--curve", "8;9").fault()
+    assert "--curve 1%: of 48 training examples that is 0" in run("finetune", base, data, "--out", out, "--curve", "1%").fault()
+    assert "--layers 5: " in run("finetune", base, data, "--out", out, "--layers", "0,5").fault()
+    assert "Did you mean shuffled-labels?" in run("finetune", base, data, "--out", out, "--compare", "shuffled-label").fault()
     assert not out.exists()

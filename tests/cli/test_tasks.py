@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from foreword.tasks.task import known, opened
 from tests.cli.program import run
 
 FILE = """name = "opposites"
@@ -117,6 +118,15 @@ def test_the_list_of_tasks():
     assert any(line.startswith("lambada ") for line in lines)
     rows = {row["name"]: row for row in json.loads(run("list", "tasks", "--json").right())}
     assert rows["arithmetic"]["variants"].count(",") == 9
+
+
+def test_the_list_of_tasks_says_which_can_be_learned():
+    """Exactly those that `foreword finetune` would take, each with its kind."""
+    rows = {row["name"]: row["finetune"] for row in json.loads(run("list", "tasks", "--json").right())}
+    assert {name: kind for name, kind in rows.items() if kind} == {
+        name: learn.kind for name in known() if (learn := opened(name)[0].spec.learn)}
+    assert (rows["sst2"], rows["rte"], rows["stsb"], rows["bits"], rows["lambada"]) == ("classify", "pair", "similarity", "", "")
+    assert any(line.startswith("squad ") and line.endswith("(finetune: span)") for line in run("list", "tasks").right().splitlines())
 
 
 def test_built_in_tasks_of_each_kind(made, data):

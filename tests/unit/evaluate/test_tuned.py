@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from foreword.evaluate import tuned
-from foreword.transfer.protocol import Apart, Row, Study, Try, Worth
+from foreword.transfer.protocol import Study
+from foreword.transfer.worth import Apart, Row, Try, Worth
 from tests.labelled import task
 
 
@@ -30,14 +32,14 @@ def made(kind: str = "classify", seeds: int = 3) -> Study:
     apart = (Apart(16, "pretrained", "scratch", (0.1, 0.11, 0.12)[:seeds], (0.05, 0.2)),
              Apart(16, "pretrained", "TF-IDF", (-0.1, 0.2, 0.3)[:seeds], (-0.2, 0.3)),
              Apart(None, "pretrained", "TF-IDF", (-0.3, -0.31, -0.32)[:seeds], (-0.5, 0.1)))
-    return Study(whole, rows, apart, 0.5)
+    return Study(whole, rows, apart, {16: 0.5, None: 0.5})
 
 
 def test_the_table_holds_the_figures_and_hides_what_was_not_chosen() -> None:
     rows = tuned.rows(made())
     assert rows[0] == tuned.HEAD
     assert rows[1][5:] == ("51.0", "-", "-", "-", "-", "-", "-", "1 of 3")
-    assert rows[2][:11] == ("pretrained", "16", "0.001", "16", "3", "51.0", "80.0", "10.0", "70.0", "90.0", "55.2 to 104.8")
+    assert rows[2][:11] == ("pretrained", "16", "0.001", "16", "3", "51.0", "80.0", "10.0", "70.0", "90.0", "55.2 to 100.0")
     assert rows[3][0] == "TF-IDF"
     assert rows[3][-1] == "-"
     found = tuned.values(made())["rows"][0]
@@ -47,7 +49,7 @@ def test_the_table_holds_the_figures_and_hides_what_was_not_chosen() -> None:
 
 def test_words_say_what_can_be_trusted() -> None:
     said = tuned.words(made())
-    assert said[0] == ("With 16 labels pretrained gets 80.0 on test (55.2 to 104.8 over seeds); TF-IDF 60.0, majority 50.0. "
+    assert said[0] == ("With 16 labels pretrained gets 80.0 on test (55.2 to 100.0 over seeds); TF-IDF 60.0, majority 50.0. "
                        "1 of 3 seeds collapsed.")
     assert said[2:] == [
         "With 16 labels pretrained is 11.0 above scratch: it can be trusted, over seeds and over examples.",
@@ -55,6 +57,30 @@ def test_words_say_what_can_be_trusted() -> None:
         "With all labels pretrained is 31.0 below TF-IDF: it holds over seeds but not over examples."]
     assert tuned.words(made(seeds=1))[2].endswith("one seed is too few to trust it.")
     assert any("fewer than 50 steps" in note for note in tuned.notes(made()))
+
+
+def test_the_page_says_how_many_of_dev_chose_and_which_seeds_diverged() -> None:
+    study = made()
+    whole = replace(study.task, dev=study.task.dev * 100)
+    lost = replace(study.rows[1], tries=tuple(replace(one, diverged=one.seed == 1) for one in study.rows[1].tries))
+    study = replace(study, task=whole, rows=(study.rows[0], lost, *study.rows[2:]), floors={16: 0.5, None: 0.25}, kept=Path("seed-2"))
+    assert tuned.rows(study)[2][-1] == "1 of 3 (1 diverged)"
+    said = tuned.notes(study)
+    assert "Dev has 500 (with 16 labels), 800 (with all labels) examples, labels that were used too, and test 8." in said
+    assert any("not above 50.0 (with 16 labels), 25.0 (with all labels) on dev" in note for note in said)
+    assert any("(diverged)" in note for note in said)
+    assert tuned.words(study)[-1] == "The best run on dev is seed-2: only its model was kept."
+    found = tuned.values(study)
+    assert found["by_labels"] == [{"labels": 16, "dev": 500, "floor": 0.5}, {"labels": None, "dev": 800, "floor": 0.25}]
+    assert found["kept"] == "seed-2"
+
+
+def test_layers_are_drawn_where_they_were_asked() -> None:
+    study = made()
+    assert tuned.transferred(study) == ""
+    layered = tuple(replace(row, layers=number) for number, row in zip((1, 2, None, 2), study.rows[:4]))
+    drawn = tuned.transferred(replace(study, rows=(*layered, *study.rows[4:])))
+    assert "layers transferred" in drawn
 
 
 def test_the_confusion_matrix_counts() -> None:

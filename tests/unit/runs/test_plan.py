@@ -84,7 +84,8 @@ def test_memory_kept_for_the_way_back_is_what_a_real_pass_keeps(name):
 
 
 @pytest.mark.parametrize("optimizer", [
-    "{kind='adamw', learning_rate=1e-3}", "{kind='adam', learning_rate=1e-3}", "{kind='sgd', learning_rate=1e-3}",
+    "{kind='adamw', learning_rate=1e-3}", "{kind='adam', learning_rate=1e-3}", "{kind='adamax', learning_rate=1e-3}",
+    "{kind='sgd', learning_rate=1e-3}",
     "{kind='sgd', learning_rate=1e-3, momentum=0.9}", "{kind='muon', learning_rate=1e-3}"])
 def test_the_optimizer_remembers_as_much_as_it_does(optimizer):
     recipe = small("gpt2", f"training.optimizer={optimizer}")

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from foreword.training import OPTIMIZERS
-from foreword.training.optimizers import AdamW, Muon, groups, orthogonal
+from foreword.training.optimizers import Adamax, AdamW, Muon, groups, orthogonal
 from tests.tiny import GRADIENT, drawn, learner_for, take_steps, tiny
 
 
@@ -118,3 +118,18 @@ def test_muon_has_the_matrices_of_the_network_and_adam_the_rest(store_of):
         inside = "blocks" in name and parameter.dim() == 2
         assert (id(parameter) in taken[0]) == inside, name
         assert (id(parameter) in taken[1]) != inside, name
+
+
+def test_adamax_divides_by_the_largest_recent_gradient():
+    """Algorithm 2 of Kingma & Ba 2015 by hand: u = max(beta2 u, |g|), and the step is rate / (1 - beta1^t) m / u."""
+    weight = torch.nn.Linear(1, 1, bias=False)
+    with torch.no_grad():
+        weight.weight.fill_(1.0)
+    optimizer = Adamax(learning_rate=0.1, betas=(0.5, 0.25), epsilon=0.0).build(weight)[0]
+    value, m, u = 1.0, 0.0, 0.0
+    for step, slope in enumerate((4.0, -1.0, 2.0), 1):
+        weight.weight.grad = torch.full((1, 1), slope)
+        optimizer.step()
+        m, u = 0.5 * m + 0.5 * slope, max(0.25 * u, abs(slope))
+        value -= 0.1 / (1 - 0.5**step) * m / u
+        assert weight.weight.item() == pytest.approx(value, rel=1e-6)

@@ -125,6 +125,14 @@ def test_it_ends_when_nothing_gets_better(tmp_path: Path) -> None:
     assert passport["step"] < 80
 
 
+@pytest.mark.parametrize(("epochs", "evaluations"), [(3, 3), (10, 10), (40, 10)])
+def test_dev_is_asked_once_an_epoch_and_ten_times_at_most(epochs: int, evaluations: int, tmp_path: Path) -> None:
+    """With 16 labels an epoch is one step: dev would be read far more often than what is learned from."""
+    run = finetune(folder("gpt2", tmp_path / "base"), task("classify", 32, 8, 8), tmp_path / "run", replace(QUICK, epochs=epochs, labels=16))
+    at = [record["step"] for record in run.metrics() if "dev" in record]
+    assert at == [round(epochs / evaluations * (turn + 1)) for turn in range(evaluations)]
+
+
 def test_a_finished_run_is_left_alone_and_another_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     whole, base = task("classify", 32), folder("gpt2", tmp_path / "base")
     run = finetune(base, whole, tmp_path / "run", QUICK)

@@ -17,7 +17,7 @@ from foreword.runs.opening import open_model
 from foreword.tasks.labelled import Labelled
 from foreword.training.learner import GradientLearner
 from foreword.transfer.finetune import Tuning, finetune
-from foreword.transfer.multitask import Shared, folder_of, multitask, recipe_for_all
+from foreword.transfer.multitask import EPOCHS, Shared, folder_of, multitask, recipe_for_all
 from tests.labelled import base, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
@@ -71,13 +71,37 @@ def test_their_library_opens_the_folder_of_a_task(shared: RunFolder) -> None:
 
 STILL = replace(QUICK, epochs=1, learning_rate=1e-12)
 
+def test_what_is_published_is_what_is_not_said(shared: RunFolder) -> None:
+    """Liu et al. 2019, section 4.2; the rate is for a network of width 768."""
+    wide = base("bert", "network.width=768", "network.heads=12")
+    named = [replace(task(kind, 8, 4, 4), name=name) for kind, name in (("pair", "mnli"), ("classify", "cola"), ("pair", "rte"))]
+    recipe = recipe_for_all(wide, named, Tuning(epochs=EPOCHS))
+    training = recipe.training
+    assert (training.optimizer.kind, training.optimizer.learning_rate, training.batch_size) == ("adamax", 5e-5, 32)
+    assert (training.budget, training.clip, training.schedule.kind, training.schedule.warmup) == ("5epochs", 1.0, "linear", 0.1)
+    assert [one.dropout for one in recipe.objective.tasks] == [0.3, 0.05, 0.1]
+    assert [one.kind for one in recipe.objective.tasks] == ["stepwise", "classify", "stepwise"]
+    assert recipe_for_all(base("gpt2"), named, Tuning()).training.optimizer.kind == "adamw"
+    assert shared.recipe().training.optimizer.kind == "adamax"
 
-def test_each_task_can_be_fine_tuned_from_it_with_its_head(shared: RunFolder, tmp_path: Path) -> None:
-    one = tasks()[0]
+
+def test_the_dropout_of_a_task_is_really_in_its_head(tmp_path: Path) -> None:
+    named = [replace(task(kind, 8, 4, 4), name=name) for kind, name in (("pair", "mnli"), ("classify", "cola"), ("pair", "rte"))]
+    run = multitask(folder("bert", tmp_path / "base"), named, tmp_path / "run", STILL)
+    heads = open_model(run.path).model.heads
+    assert {name: heads[head_of(name)].drop.p for name in ("mnli", "cola", "rte")} == {"mnli": 0.3, "cola": 0.05, "rte": 0.1}
+    one = open_model(finetune(folder_of(run.path, named[0]), named[0], tmp_path / "alone", STILL).path)
+    assert one.model.heads["stepwise"].drop.p == 0.3
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_every_kind_of_head_goes_on_in_the_task_alone(shared: RunFolder, place: int, tmp_path: Path) -> None:
+    """Also the one in steps, which nobody begins with who fine-tunes on pairs alone."""
+    one = tasks()[place]
     where = folder_of(shared.path, one)
-    assert where == shared.path / f"model-{one.name}"
     run = finetune(where, one, tmp_path / "run", STILL)
     begun, ended = (open_model(path).model for path in (where, run.path))
+    assert set(begun.heads) == set(ended.heads)
     for name, weight in ended.named_parameters():
         assert torch.allclose(weight, begun.get_parameter(name), atol=1e-6), name
     assert run.passport()["scores"] == shared.passport()["scores"][one.name]

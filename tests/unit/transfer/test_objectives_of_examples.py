@@ -178,6 +178,18 @@ def test_gradients_of_the_label_and_of_the_tokens_add_up(kind: str) -> None:
     assert max(float(slope.abs().max()) for slope in tokens.values()) > 1e-3
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_tokens_of_no_weight_leave_the_plain_loss(kind: str) -> None:
+    made = Made(kind, "gpt2")
+    both = Together(parts=[made.objective, ReadAlong()], weights=[1.0, 0.0])
+    batch = made.batch(objective=both)
+    charges = both.loss(made.model, batch).charges
+    loss = sum(charge.weight * charge.total / batch.guesses[name] for name, charge in charges.items())
+    plain = made.objective.loss(made.model, made.batch()).charges[made.objective.name].total / made.batch().guesses[made.objective.name]
+    assert float(loss) == float(plain)
+    assert float(charges["tokens"].total) > 0
+
+
 def test_a_sequence_costs_the_mean_of_its_tokens() -> None:
     made = Made("similarity", "gpt2")
     batch = made.batch(objective=ReadAlong())

@@ -14,7 +14,7 @@ from foreword.evaluate import probed
 from foreword.tasks.example import Example
 from foreword.tasks.labelled import Labelled, load
 from foreword.tasks.learn import Classify, Pair
-from foreword.transfer import baselines, probes
+from foreword.transfer import baselines, crossing, probes
 
 LABELS = ("entailment", "neutral", "contradiction")
 NOUNS = [f"noun{number}" for number in range(40)]
@@ -105,9 +105,15 @@ def test_lengths_and_chinese():
 
 # --- across data sets ---------------------------------------------------------------------------------------------------
 
+def crossed(learned, other):
+    """At home, and there."""
+    who = crossing.of_baseline(learned, baselines.words(learned))
+    return [crossing.cross(who, one) for one in (learned, other)]
+
+
 def test_what_is_learned_from_artefacts_does_not_carry_over(planted):
     clean = replace(made(False, seed=6), name="clean")
-    found = probes.cross(planted, baselines.words(planted), [clean])
+    found = crossed(planted, clean)
     assert [one.task for one in found] == ["made", "clean"]
     assert found[0].drop == 0
     assert found[1].drop > 0.15
@@ -119,16 +125,16 @@ def test_what_is_learned_from_artefacts_does_not_carry_over(planted):
 def test_coarser_labels_are_joined_and_others_refused(planted):
     two = replace(planted, name="two", labels=("entailment", "not_entailment"), test=tuple(
         replace(example, label="entailment" if example.label == "entailment" else "not_entailment") for example in planted.test))
-    found = probes.cross(planted, baselines.words(planted), [two])
+    found = crossed(planted, two)
     assert found[1].drop == pytest.approx(0), "the same pairs, with two labels on both sides"
     assert found[1].scores[0].value > found[0].scores[0].value
     with pytest.raises(Fault, match="labels of odd .* are not those of made"):
-        probes.cross(planted, baselines.words(planted), [replace(planted, name="odd", labels=("yes", "no"))])
+        crossed(planted, replace(planted, name="odd", labels=("yes", "no")))
     alone = Labelled("alone", Classify(text="{t}", label="{l}"), ("a", "b"), (), (), ())
     with pytest.raises(Fault, match="no second text to be blind to"):
         probes.blind(alone)
     with pytest.raises(Fault, match="Cross tasks of one kind"):
-        probes.meanings(planted, alone)
+        crossing.meanings(crossing.Known(planted.name, ("pair",), planted.labels), alone)
 
 
 def test_table_file_and_picture_say_the_same(planted, tmp_path):

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from foreword.basics.messages import Fault
+from foreword.basics.messages import Fault, Interrupted, RunFailed
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled import Labelled
 from foreword.transfer import protocol
-from foreword.transfer.finetune import Tuning
-from foreword.transfer.protocol import AGAIN, NOTHING, TOGETHER, Plan, Row, Study, Try, Worth, curve_of, over_seeds, study
+from foreword.transfer.finetune import Sitting, Tuning
+from foreword.transfer.plan import Plan
+from foreword.transfer.protocol import AGAIN, Study, study
 from foreword.transfer.subset import subset
+from foreword.transfer.worth import NOTHING, TOGETHER, Apart, Row, Try, Worth, over_seeds
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
@@ -44,6 +48,16 @@ def test_mean_spread_and_interval_are_those_of_a_sheet_of_paper() -> None:
     assert row.spread == pytest.approx(spread)
     assert row.over_seeds == pytest.approx((0.7 - T4 * spread / math.sqrt(5), 0.7 + T4 * spread / math.sqrt(5)))
     assert math.isnan(over_seeds([0.5])[0])
+
+
+def test_a_mean_stays_where_the_metric_can_be_and_a_difference_does_not() -> None:
+    whole = task("classify", test=8)
+    row = Worth(whole).bounded(Row("x", 16, tuple(Try(seed, 0.5, test, ("good",) * 8) for seed, test in enumerate([0.5, 1.0]))))
+    assert over_seeds(row.tests)[1] > 1.5
+    assert row.over_seeds == (0.0, 1.0)
+    assert Worth(task("similarity")).measure.within == (-1.0, 1.0)                       # a correlation
+    assert Apart(16, "x", "y", (-0.5, 0.5), (0.0, 0.0)).over_seeds[0] < -1
+    assert math.isnan(Worth(whole).bounded(Row("x", 16, row.tries[:1])).over_seeds[0])
 
 
 def test_the_paired_interval_is_that_of_the_differences() -> None:
@@ -108,23 +122,16 @@ def test_fewer_labels_are_among_more_and_keep_the_shares() -> None:
     assert {one.id for one in subset(uneven, 16, 0)} != {one.id for one in subset(uneven, 16, 1)}
 
 
-def test_a_curve_is_read() -> None:
-    assert curve_of("16, 64,all,16") == (16, 64, None)
-    for wrong in ("", "16;64", "0", "some", "-3"):
-        with pytest.raises(Fault, match="--curve"):
-            curve_of(wrong)
-
-
 # --- whole studies ------------------------------------------------------------------------------------------------------
 
 
 def test_a_study_runs_every_setting_with_every_seed(base: Path, tmp_path: Path) -> None:
     whole = task("classify")
-    found = study(base, whole, tmp_path / "out", QUICK, Plan(2, curve=(16, None), compare="scratch", ensemble=True))
+    found = study(base, whole, tmp_path / "out", QUICK, Plan(2, curve=(16, None), compare=("scratch",), ensemble=True))
     assert [(row.name, row.labels) for row in found.rows] == [
-        (name, size) for size in (16, None) for name in ("pretrained", "scratch", "ensemble", "TF-IDF")] + [("majority", None)]
+        (name, size) for size in (16, None) for name in ("pretrained", "scratch", "ensemble", "TF-IDF", "bag of features")] + [("majority", None)]
     assert [(one.labels, one.minus) for one in found.apart] == [
-        (16, "scratch"), (16, "TF-IDF"), (None, "scratch"), (None, "TF-IDF")]
+        (size, name) for size in (16, None) for name in ("scratch", "TF-IDF", "bag of features")]
     for row, inside in zip(found.rows[:2], ("", "scratch")):
         for seed, one in enumerate(row.tries):
             run = RunFolder(tmp_path / "out" / "labels-16" / inside / f"seed-{seed}")
@@ -164,7 +171,7 @@ def test_a_seed_that_learned_nothing_has_collapsed_and_begins_again(base: Path, 
     half = replace(whole, dev=tuple(replace(one, texts=("the day",)) for one in whole.dev))      # every answer is the same
     found = study(base, half, tmp_path / "out", replace(QUICK, labels=16), Plan(2, restarts=1))
     row = found.rows[0]
-    assert found.floor == 0.5
+    assert found.floors == {16: 0.5}
     assert row.collapsed == 2
     for seed, one in enumerate(row.tries):
         assert one.run == tmp_path / "out" / f"seed-{seed}-again-1"
@@ -191,12 +198,157 @@ def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypa
     with pytest.raises(KeyboardInterrupt):
         study(base, whole, tmp_path / "out", QUICK, plan)
     monkeypatch.undo()
-    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("model/*")}
-    assert {path.parts[-3] for path in kept} == {"seed-0", "seed-1"}
+    kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("predictions.jsonl")}
+    assert {path.parts[-2] for path in kept} == {"seed-0", "seed-1"}
     found = study(base, whole, tmp_path / "out", QUICK, plan)
     assert len(found.rows[0].tries) == 3
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
+    monkeypatch.setattr(Sitting, "go", lambda self: pytest.fail("nothing is left to do"))
     assert study(base, whole, tmp_path / "out", QUICK, plan) == found
+
+
+# --- what is kept -------------------------------------------------------------------------------------------------------
+
+
+def models(where: Path) -> set[str]:
+    return {str(path.parent.parent.relative_to(where)) for path in where.rglob("model/config.json")}
+
+
+def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, out = task("classify", 96), tmp_path / "out"
+    plan = Plan(3, curve=(None, 16), compare=("scratch",), ensemble=True)
+    found = study(base, whole, out, replace(QUICK, epochs=3), plan)
+    runs = sorted(path.parent for path in out.rglob("recipe.toml"))
+    assert len(runs) == 12
+    for run in runs:
+        assert {path.name for path in run.iterdir()} - {"model"} == {"recipe.toml", "passport.json", "metrics.jsonl", "predictions.jsonl"}
+    best = max(found.find("pretrained")[0].tries, key=lambda one: (one.dev, -one.seed))          # all labels, of equals the first
+    assert found.kept == best.run
+    assert models(out) == {str(best.run.relative_to(out))}
+    told = [(run, (run / "metrics.jsonl").read_bytes()) for run in runs]
+    monkeypatch.setattr(Sitting, "go", lambda self: pytest.fail("nothing is left to do"))
+    assert study(base, whole, out, replace(QUICK, epochs=3), plan) == found
+    assert models(out) == {str(best.run.relative_to(out))}
+    assert [(run, (run / "metrics.jsonl").read_bytes()) for run in runs] == told
+
+
+def test_never_more_models_than_two(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While it runs: the best so far, and the one under way."""
+    real, seen = protocol.finetune, []
+
+    def watched(*given: Any) -> RunFolder:
+        run = real(*given)
+        seen.append(len(models(tmp_path / "out")))
+        return run
+
+    monkeypatch.setattr(protocol, "finetune", watched)
+    study(base, task("classify", 32), tmp_path / "out", QUICK, Plan(4, compare=("scratch",)))
+    assert len(seen) == 8
+    assert max(seen) == 2
+
+
+# --- seeds that fail ----------------------------------------------------------------------------------------------------
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, *seeds: int) -> None:
+    """These take steps so wide that their loss is no number."""
+    real = protocol.finetune
+
+    def wide(model: Path, task: Labelled, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
+        return real(model, task, out, replace(how, learning_rate=1e30) if how.seed in seeds else how)
+
+    monkeypatch.setattr(protocol, "finetune", wide)
+
+
+def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, plan = task("classify", 64), Plan(3, ensemble=True)
+    how = replace(QUICK, epochs=8)
+    failing(monkeypatch, 1)
+    found = study(base, whole, tmp_path / "out", how, plan)
+    row, nothing = found.rows[0], found.rows[-1]
+    assert (row.collapsed, row.diverged) == (1, 1)
+    assert (row.tries[1].dev, row.tries[1].test) == (found.floors[None], nothing.test)
+    assert row.tries[1].answers == nothing.tries[0].answers
+    assert not list((tmp_path / "out" / "seed-1").glob("checkpoints/*"))
+    assert "seed-1" not in models(tmp_path / "out")
+    assert found.find("ensemble")[0].tries[0].answers == tuple(                      # of the two that say something
+        TOGETHER["classify"](lines) for lines in zip(*(protocol.predictions(RunFolder(one.run), "test") for one in row.tries[::2])))
+    monkeypatch.setattr(Sitting, "go", lambda self: pytest.fail("it would fail again"))
+    assert study(base, whole, tmp_path / "out", how, plan) == found
+
+
+def test_a_seed_that_failed_begins_again(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, 0, 1, 1 + AGAIN)
+    found = study(base, task("classify", 64), tmp_path / "out", replace(QUICK, epochs=8), Plan(2, restarts=1))
+    saved, lost = found.rows[0].tries
+    assert (saved.collapsed, saved.diverged, saved.run.name) == (True, True, "seed-0-again-1")
+    assert saved.dev > found.floors[None] == lost.dev
+    assert lost.run.name == "seed-1-again-1"
+
+
+def test_when_every_seed_fails_the_table_says_so(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    failing(monkeypatch, 0, 1)
+    found = study(base, task("classify", 64), tmp_path / "out", QUICK, Plan(2, ensemble=True))
+    assert found.rows[0].diverged == 2
+    assert found.kept is None
+    assert found.find("ensemble")[0].test == found.rows[-1].test
+
+
+@pytest.mark.parametrize("fault", [RunFailed("The disk is full."), Interrupted("stopped"), Fault("another")])
+def test_other_failures_end_it(fault: Fault, base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failed(*given: object) -> RunFolder:
+        raise fault
+
+    monkeypatch.setattr(protocol, "finetune", failed)
+    with pytest.raises(type(fault)) as found:
+        study(base, task("classify", 64), tmp_path / "out", QUICK, Plan(2))
+    assert found.value is fault
+
+
+# --- several contenders -------------------------------------------------------------------------------------------------
+
+
+def test_a_model_beside_its_own_copy_is_no_better(base: Path, tmp_path: Path) -> None:
+    shutil.copytree(base, tmp_path / "copy")
+    found = study(base, task("classify", 48), tmp_path / "out", QUICK, Plan(2, curve=(16, None), compare=(str(tmp_path / "copy"),)))
+    assert [row.name for row in found.rows[:2]] == ["gpt2", "copy"]
+    beside = [one for one in found.apart if one.minus == "copy"]
+    assert [one.labels for one in beside] == [16, None]
+    assert all(one.each == (0, 0) and one.over_examples == pytest.approx((0, 0)) for one in beside)
+    assert (tmp_path / "out" / "labels-16" / "model-copy" / "seed-0" / "predictions.jsonl").is_file()
+
+
+def test_all_layers_are_as_many_as_there_are(base: Path, tmp_path: Path) -> None:
+    """Two of two transferred are the whole network; none of them is another."""
+    found = study(base, task("classify", 48), tmp_path / "out", QUICK, Plan(2, layers=(0, 2, None)))
+    assert [(row.name, row.layers) for row in found.rows[:3]] == [("pretrained", 2), ("0 layers", 0), ("2 layers", 2)]
+    weights = {place: [RunFolder(tmp_path / "out" / place / f"seed-{seed}").passport()["start"]["weights"] for seed in (0, 1)]
+               for place in ("", "layers-0", "layers-2")}
+    assert weights[""] == weights["layers-2"]
+    assert not set(weights[""]) & set(weights["layers-0"])
+    assert [one.each for one in found.apart if one.minus == "2 layers"] == [(0, 0)]
+
+
+def test_from_exchanged_labels_nothing_is_learned(base: Path, tmp_path: Path) -> None:
+    whole, how = task("classify", 96, 40, 200), replace(QUICK, epochs=8)
+    found = study(base, whole, tmp_path / "out", replace(how, labels=64), Plan(3, compare=("shuffled-labels", "scratch")))
+    row = {one.name: one for one in found.rows}
+    assert row["pretrained"].test > 0.9
+    assert row["shuffled-labels"].test == pytest.approx(0.5, abs=0.2)
+    assert [one.minus for one in found.apart] == ["shuffled-labels", "scratch", "TF-IDF", "bag of features"]
+    passports = [RunFolder(tmp_path / "out" / place / "seed-0").passport() for place in ("", "shuffled-labels")]
+    assert passports[0]["start"] == passports[1]["start"]
+    assert passports[0]["data"] != passports[1]["data"]
+
+
+def test_with_few_labels_dev_is_small_for_everyone(base: Path, tmp_path: Path) -> None:
+    whole = task("classify", 48, 700, 24)
+    found = study(base, whole, tmp_path / "out", replace(QUICK, epochs=1), Plan(2, curve=(16, None), ensemble=True))
+    sizes = {path.parent.relative_to(tmp_path / "out").parts[0]: len(protocol.predictions(RunFolder(path.parent), "dev"))
+             for path in (tmp_path / "out").rglob("recipe.toml")}
+    assert sizes == {"labels-16": 500, "labels-all": 700}
+    assert set(found.floors) == {16, None}
+    assert found.find("TF-IDF")[0].tries[0].dev * 500 == pytest.approx(round(found.find("TF-IDF")[0].tries[0].dev * 500))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classify"])
@@ -209,14 +361,14 @@ def test_every_kind_can_be_studied(kind: str, base: Path, tmp_path: Path) -> Non
 
 def test_everything_wrong_is_said_before_anything_is_done(base: Path, tmp_path: Path) -> None:
     whole = task("tag", 24, 9, 9)
-    plan = Plan(0, grid=True, curve=(5000,), restarts=-1, compare="scrach", ensemble=True)
+    plan = Plan(0, grid=True, curve=(5000,), restarts=-1, compare=("scrach",), ensemble=True)
     with pytest.raises(Fault) as found:
         study(base, whole, tmp_path / "out", replace(QUICK, labels=8), plan)
     for words in ("--seeds 0", "--restarts -1", "--grid", "--curve", "Did you mean scratch?", "no ensemble", "5,000"):
         assert words in str(found.value), words
     assert not (tmp_path / "out").exists()
-    with pytest.raises(Fault, match="that is what it is compared with"):
-        study(base, whole, tmp_path / "out", QUICK, Plan(compare="pretrained"))
+    with pytest.raises(Fault, match="that is in the table already"):
+        study(base, whole, tmp_path / "out", QUICK, Plan(compare=("pretrained",)))
     (tmp_path / "run").mkdir()
     (tmp_path / "run" / "recipe.toml").touch()
     with pytest.raises(Fault, match="is itself a run"):

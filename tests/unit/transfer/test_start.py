@@ -163,3 +163,16 @@ def test_every_class_has_its_share(sizes: list[int], count: int) -> None:
 def test_labels_that_cannot_be_drawn_are_refused(count: int) -> None:
     with pytest.raises(Fault, match="--labels"):
         subset(task("classify", 90), count, 0)
+
+
+def test_a_head_that_says_something_else_is_drawn_anew() -> None:
+    """Two labels become three, or two others: the trunk and the dense layer go on, the last layer does not."""
+    how, first = Tuning(), base("bert")
+    recipe = recipe_for(first, task("classify"), how)
+    loaded = Loaded(recipe, begin(recipe, first, first.tokenizer), first.tokenizer)
+    for labels, same in ((("bad", "good"), True), (("good", "bad"), False), (("bad", "fine", "good"), False)):
+        model = begin(recipe_for(loaded, replace(task("classify"), labels=labels), replace(how, seed=1)), loaded, loaded.tokenizer)
+        old, new = loaded.model.heads["classify"], model.heads["classify"]
+        assert (new.out.weight.shape == old.out.weight.shape and torch.equal(new.out.weight, old.out.weight)) == same
+        assert torch.equal(new.pool.weight, old.pool.weight)
+        assert torch.equal(model.network.table(), loaded.model.network.table())

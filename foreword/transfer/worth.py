@@ -1,0 +1,196 @@
+"""What the seeds of a setting are worth together and beside others, what knowing nothing is, and what they say with one voice."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from foreword.tasks.example import Example
+from foreword.tasks.intervals import bootstrap
+from foreword.tasks.judging import METRICS
+from foreword.tasks.labelled import Labelled
+from foreword.tasks.metrics import Interval, value
+from foreword.transfer.baselines import library
+
+UNKNOWN = (math.nan, math.nan)
+ANYTHING = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Try:
+    """One seed of one setting."""
+
+    seed: int
+    dev: float
+    test: float
+    answers: tuple[Any, ...]                         # of test
+    collapsed: bool = False                          # its first run was no better on dev than knowing nothing
+    steps: int = 0
+    run: Path | None = None
+    diverged: bool = False                           # its first run ended with a loss that is no number
+
+
+@dataclass(frozen=True)
+class Row:
+    """One setting, all its seeds. What was not chosen on dev has no say about test."""
+
+    name: str
+    labels: int | None                               # None: all
+    tries: tuple[Try, ...]
+    rate: float | None = None
+    batch: int | None = None
+    chosen: bool = True
+    over_examples: Interval = UNKNOWN                # of the mean over seeds, were other examples drawn for test
+    within: Interval = ANYTHING                      # no value of the metric lies outside
+    layers: int | None = None                        # that were transferred, where this is what was asked
+
+    @property
+    def dev(self) -> float:
+        return float(np.mean([one.dev for one in self.tries]))
+
+    @property
+    def tests(self) -> list[float]:
+        return [one.test for one in self.tries]
+
+    @property
+    def test(self) -> float:
+        return float(np.mean(self.tests))
+
+    @property
+    def spread(self) -> float:
+        return spread(self.tests)
+
+    @property
+    def over_seeds(self) -> Interval:
+        return over_seeds(self.tests, self.within)
+
+    @property
+    def collapsed(self) -> int:
+        return sum(one.collapsed for one in self.tries)
+
+    @property
+    def diverged(self) -> int:
+        return sum(one.diverged for one in self.tries)
+
+    @property
+    def median(self) -> Try:
+        """The seed in the middle on dev."""
+        return sorted(self.tries, key=lambda one: (one.dev, one.seed))[(len(self.tries) - 1) // 2]
+
+
+@dataclass(frozen=True)
+class Apart:
+    """How much better one row is than another on test, seed by seed."""
+
+    labels: int | None
+    name: str
+    minus: str
+    each: tuple[float, ...]
+    over_examples: Interval
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.each))
+
+    @property
+    def over_seeds(self) -> Interval:
+        return over_seeds(self.each)
+
+
+class Worth:
+    """What answers on test are worth by the task's first metric, and how sure that is."""
+
+    def __init__(self, task: Labelled):
+        self.examples = task.test
+        self.measure = METRICS[task.metrics[0]](task.labels)
+
+    def of(self, answers: Sequence[Any], examples: Sequence[Example] | None = None) -> float:
+        judged = self.measure.judge(self.examples if examples is None else examples, answers)
+        return value(self.measure.metric, judged) if judged else 0.0
+
+    def bounded(self, row: Row) -> Row:
+        judged = [self.measure.judge(self.examples, one.answers) for one in row.tries]
+        row = replace(row, within=self.measure.within)
+        if not judged[0]:
+            return row
+        bounds = self.measure.metric.interval(judged[0]) if len(judged) == 1 else self._resampled(judged, [])
+        return replace(row, over_examples=bounds)
+
+    def apart(self, row: Row, other: Row) -> Apart:
+        """Of the same seeds where both have them; a row with one try is set beside every one."""
+        theirs = list(other.tries) * (len(row.tries) if len(other.tries) == 1 else 1)
+        mine, others = ([self.measure.judge(self.examples, one.answers) for one in tries] for tries in (row.tries, theirs))
+        each = tuple(one.test - another.test for one, another in zip(row.tries, theirs, strict=True))
+        return Apart(row.labels, row.name, other.name, each, self._resampled(mine, others) if mine[0] else UNKNOWN)
+
+    def _resampled(self, mine: Sequence[Sequence[Any]], others: Sequence[Sequence[Any]]) -> Interval:
+        """The same examples are drawn for every seed of both."""
+        metric = self.measure.metric
+        columns = [metric.columns(judged) for judged in (*mine, *others)]
+        shares = np.asarray([1 / len(mine)] * len(mine) + [-1 / max(len(others), 1)] * len(others))
+
+        def statistic(sums: np.ndarray, examples: int) -> np.ndarray:
+            parts = np.split(sums, len(columns), axis=-1)
+            return shares @ np.stack([metric.of(part, examples) for part in parts])
+
+        return bootstrap(np.concatenate(columns, 1), statistic)
+
+
+def spread(numbers: Sequence[float]) -> float:
+    """The standard deviation of what these are a sample of; not a number for one alone."""
+    return float(np.std(numbers, ddof=1)) if len(numbers) > 1 else math.nan
+
+
+def over_seeds(numbers: Sequence[float], within: Interval = ANYTHING) -> Interval:
+    """Where the mean over all seeds lies (95%, Student's t), given so many of them; never where no value can be."""
+    if len(numbers) < 2:
+        return UNKNOWN
+    half = library("scipy.stats").t.ppf(0.975, len(numbers) - 1) * spread(numbers) / math.sqrt(len(numbers))
+    middle = float(np.mean(numbers))
+    return max(middle - float(half), within[0]), min(middle + float(half), within[1])
+
+
+# --- answers without a model, and of several models -------------------------------------------------------------------
+
+Constant = Callable[[Example], Any]
+
+
+def _commonest(train: Sequence[Example]) -> Constant:
+    most = Counter(example.label for example in train).most_common(1)[0][0]
+    return lambda example: most
+
+
+def _mean(train: Sequence[Example]) -> Constant:
+    mean = float(np.mean([float(example.label) for example in train]))        # type: ignore[arg-type]
+    return lambda example: mean
+
+
+def _same_tag(train: Sequence[Example]) -> Constant:
+    most = Counter(tag for example in train for tag in example.label).most_common(1)[0][0]      # type: ignore[union-attr]
+    return lambda example: [most] * len(example.words)
+
+
+NOTHING: dict[str, Callable[[Sequence[Example]], Constant]] = {
+    "classify": _commonest, "pair": _commonest, "similarity": _mean, "choice": _commonest, "tag": _same_tag,
+    "span": lambda train: lambda example: "", "rank": lambda train: lambda example: 0.0,
+}
+
+
+def _likeliest(lines: Sequence[dict[str, Any]]) -> str:
+    return max(lines[0]["scores"], key=lambda name: sum(line["scores"][name] for line in lines))
+
+
+def _average(lines: Sequence[dict[str, Any]]) -> float:
+    return float(np.mean([line["answer"] for line in lines]))
+
+
+TOGETHER: dict[str, Callable[[Sequence[dict[str, Any]]], Any]] = {
+    "classify": _likeliest, "pair": _likeliest, "choice": lambda lines: int(_likeliest(lines)),
+    "similarity": _average, "rank": _average,
+}
