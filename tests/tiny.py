@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pydoc_data.topics import topics
 from typing import Any
 
+import pytest
 import torch
 
 from foreword.assembly import catalogue, loader
 from foreword.assembly.build import language_model, model_for
 from foreword.assembly.recipe import Recipe
+from foreword.basics.messages import Interrupted
 from foreword.basics.seeds import chance
 from foreword.batches.stream import Stream
 from foreword.networks.base import Model
+from foreword.runs.train import Session
 from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.turns import SKIPPED
@@ -153,3 +157,21 @@ def take_steps(learner: Any, stream: Stream, steps: Sequence[int], same: bool = 
     """The reports of some steps; with `same`, all of them on the first batch."""
     return [learner.step(stream.batch(0 if same else step), step, 0.0).values for step in steps]
 
+
+@contextmanager
+def interrupted_at(last: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What trains in here is stopped in this step, as by Ctrl-C."""
+    resume = Session.resume
+
+    def resumed(session: Session) -> None:
+        resume(session)
+        real = session.learner.step
+
+        def step(batch: Any, number: int, spent: float, tokens: int) -> Any:
+            session.trainer.stopping = number == last
+            return real(batch, number, spent, tokens)
+        session.learner.step = step
+    with monkeypatch.context() as patch:
+        patch.setattr(Session, "resume", resumed)
+        with pytest.raises(Interrupted):
+            yield

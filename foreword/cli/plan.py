@@ -24,19 +24,15 @@ def plan(
     """Say what a recipe needs: parameters, memory, work for a token, what fits, and how long its budget would take."""
     import json
 
-    from foreword.basics.budget import Budget
     from foreword.basics.messages import Fault
-    from foreword.cli.preparing import recipe_for, weighed
+    from foreword.cli.preparing import recipe_for, settings_with, weighed
     from foreword.runs.plan import lines
     from foreword.runs.plan import plan as planned
     from foreword.tokens.store import TokenStore
     from foreword.tokens.tokenizer import Vocabulary
     from foreword.training.hardware import Hardware
 
-    given = list(settings or [])
-    if budget is not None:
-        Budget.parse(budget)
-        given.append(f'training.budget="{budget}"')
+    given = settings_with(settings, budget)
     chosen = recipe_for(recipe, size, given)
     hardware = Hardware.choose(device, precision, "off")
     vocabulary = Vocabulary(getattr(chosen.tokenizer, "vocabulary", 256), -1, ())

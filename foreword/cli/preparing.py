@@ -18,6 +18,16 @@ if TYPE_CHECKING:
     from foreword.tokens.tokenizer import Tokenizer
 
 
+def settings_with(settings: Sequence[str] | None, budget: str | None) -> list[str]:
+    """What --set says, and --budget, which is a setting too."""
+    from foreword.basics.budget import Budget
+
+    if budget is None:
+        return list(settings or [])
+    Budget.parse(budget)
+    return [*(settings or []), f'training.budget="{budget}"']
+
+
 def shares(text: str) -> tuple[float, float, float]:
     """'0.9/0.05/0.05' -> three shares that make one."""
     try:

@@ -27,15 +27,11 @@ def sweep(
     as_json: Json = False,
 ) -> None:
     """Train every combination of some settings and seeds, and say which served best on validation text."""
-    from foreword.basics.budget import Budget
-    from foreword.cli.preparing import store_for
+    from foreword.cli.preparing import settings_with, store_for
     from foreword.runs.sweep import members
     from foreword.runs.sweep import sweep as run
 
-    given = list(settings or [])
-    if budget is not None:
-        Budget.parse(budget)
-        given.append(f'training.budget="{budget}"')
+    given = settings_with(settings, budget)
     every = members(recipe, size, given, vary or [], seeds)
     first = every[0].recipe
     name = f"{first.name}-{size}-sweep" if size else f"{first.name}-sweep"

@@ -31,16 +31,12 @@ def train(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, train nothing.")] = False,
 ) -> None:
     """Train a recipe. A run that was stopped goes on where it was when the same command is given again."""
-    from foreword.basics.budget import Budget
-    from foreword.cli.preparing import data_for, recipe_for, weighed
+    from foreword.cli.preparing import data_for, recipe_for, settings_with, weighed
     from foreword.runs.opening import open_model
     from foreword.runs.train import train as train_run
     from foreword.training.hardware import Hardware
 
-    given = list(settings or [])
-    if budget is not None:
-        Budget.parse(budget)
-        given.append(f'training.budget="{budget}"')
+    given = settings_with(settings, budget)
     if seed is not None:
         given.append(f"training.seed={seed}")
     chosen = recipe_for(recipe, size, given)

@@ -21,7 +21,6 @@ from safetensors.torch import load_file
 from foreword.assembly import loader
 from foreword.assembly.build import model_for
 from foreword.basics import toml
-from foreword.basics.messages import Interrupted
 from foreword.basics.seeds import number_of
 from foreword.cli.main import main
 from foreword.exchange import hugging_face
@@ -29,7 +28,7 @@ from foreword.networks.base import Inputs
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import Session, train
 from tests.golden.__main__ import path, text, write
-from tests.tiny import COUNTING, GRADIENT, RECIPES, WITH_SIZES, counted, learner_for, store_kind, take_steps, tiny
+from tests.tiny import COUNTING, GRADIENT, RECIPES, WITH_SIZES, counted, interrupted_at, learner_for, store_kind, take_steps, tiny
 
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 every_size = pytest.mark.parametrize(("name", "size"), WITH_SIZES)
@@ -292,20 +291,8 @@ def test_an_interrupted_run_goes_on_to_the_same_end(name, stores, tmp_path, monk
     recipe = tiny(name)
     data = stores[store_kind(recipe)]
     unbroken = train(recipe, data, tmp_path / "unbroken")
-    with monkeypatch.context() as patch:
-        resume = Session.resume
-
-        def interrupted(session):
-            resume(session)
-            real = session.learner.step
-
-            def step(batch, number, spent, tokens):
-                session.trainer.stopping = number == 4
-                return real(batch, number, spent, tokens)
-            session.learner.step = step
-        patch.setattr(Session, "resume", interrupted)
-        with pytest.raises(Interrupted):
-            train(recipe, data, tmp_path / "stopped")
+    with interrupted_at(4, monkeypatch):
+        train(recipe, data, tmp_path / "stopped")
     assert RunFolder(tmp_path / "stopped").latest()[1].step == 5
     assert_same_run(unbroken, train(recipe, data, tmp_path / "stopped"))
 

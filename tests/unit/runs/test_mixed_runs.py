@@ -6,13 +6,13 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
-from foreword.basics.messages import Fault, Interrupted
+from foreword.basics.messages import Fault
 from foreword.batches.mixture import Source
 from foreword.runs.folder import RunFolder
-from foreword.runs.train import Session, train
+from foreword.runs.train import train
 from foreword.tokens.build import build_store
 from foreword.tokens.store import TokenStore
-from tests.tiny import documents, tiny
+from tests.tiny import documents, interrupted_at, tiny
 
 RAMP = ('training.ramp={ start = 2, over = "500tok" }', 'training.schedule.warmup="600tok"', 'training.budget="4ktok"')
 
@@ -35,20 +35,8 @@ def records(run: RunFolder) -> list[dict]:
 def test_a_resumed_run_equals_an_unbroken_one(sources, tmp_path, monkeypatch, more):
     recipe = tiny("gpt2", *more)
     unbroken = train(recipe, sources, tmp_path / "unbroken")
-    with monkeypatch.context() as patch:
-        resume = Session.resume
-
-        def interrupted(session):
-            resume(session)
-            real = session.learner.step
-
-            def step(batch, number, spent, tokens):
-                session.trainer.stopping = number == 4
-                return real(batch, number, spent, tokens)
-            session.learner.step = step
-        patch.setattr(Session, "resume", interrupted)
-        with pytest.raises(Interrupted):
-            train(recipe, sources, tmp_path / "stopped")
+    with interrupted_at(4, monkeypatch):
+        train(recipe, sources, tmp_path / "stopped")
     resumed = train(recipe, sources, tmp_path / "stopped")
     assert records(resumed) == records(unbroken)
     one, other = (load_file(run.model / "model.safetensors") for run in (unbroken, resumed))
