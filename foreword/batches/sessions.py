@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.progress import say
 from foreword.batches.cuts import Bucketed, Cut
 from foreword.batches.row import Row
 from foreword.tokens.store import TokenStore
@@ -27,7 +28,12 @@ class Sessions(Cut):
             raise Fault(f"{store.folder} does not know where turns end: it was not made from dialogues.",
                         "Make a store of dialogues:  foreword tokens TEXT --documents dialogues --out STORE")
         begin = 1 if store.tokenizer.has("[cls]") else 0
-        return SessionCutter(store, length + 1 - begin, batch_size, seed)
+        cutter = SessionCutter(store, length + 1 - begin, batch_size, seed)
+        if cutter.left_out:
+            they = "1 reply is" if cutter.left_out == 1 else f"{cutter.left_out:,} replies are"
+            answer = "it answers, and is" if cutter.left_out == 1 else "they answer, and are"
+            say(f"{store.folder} ({store.split}): {they} too long to stand in a row with anything {answer} not learned.")
+        return cutter
 
 
 class SessionCutter(Bucketed):

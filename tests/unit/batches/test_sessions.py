@@ -26,19 +26,21 @@ def text(row, store):
     return store.tokenizer.decode(row.ids, keep_specials=True).replace("<|endoftext|>", "|")
 
 
-def test_a_short_session_is_one_row_and_a_long_one_goes_on_from_its_last_turn(tmp_path):
+def test_a_short_session_is_one_row_and_a_long_one_goes_on_from_its_last_turn(tmp_path, capsys):
     store = made(tmp_path, [["ab", "cd"], ["aaaa", "bbbb", "cccc", "dddd", "eeee"]])
     cutter = Sessions(length=14).over(store, 1, 0)
     found = {text(row, store) for row in cutter.rows(0, 0, int(cutter.epoch))}
     assert found == {"ab|cd|", "aaaa|bbbb|cccc|", "cccc|dddd|eeee|"}
     assert cutter.left_out == 0
+    assert "too long" not in capsys.readouterr().err
 
 
-def test_what_is_answered_is_cut_from_the_left_and_a_reply_that_fills_a_row_is_left_out(tmp_path):
+def test_what_is_answered_is_cut_from_the_left_and_a_reply_that_fills_a_row_is_left_out(tmp_path, capsys):
     store = made(tmp_path, [["0123456789", "abcde", "A" * 30, "z"]])
     cutter = Sessions(length=11).over(store, 1, 0)
     assert {text(row, store) for row in cutter.rows(0, 0, int(cutter.epoch))} == {"56789|abcde|", "AAAAAAAAA|z|"}
     assert cutter.left_out == 1
+    assert "1 reply is too long to stand in a row with anything it answers, and is not learned." in capsys.readouterr().err
 
 
 def test_every_reply_stands_in_exactly_one_row_behind_what_it_answers():
