@@ -426,7 +426,7 @@ def test_show_tells_where_each_value_was_written() -> None:
     out = run("show", "gpt2", "--size", "laptop", "--set", "network.layers=3").right()
     line = {text.split(" = ")[0]: text for text in out.splitlines() if " = " in text}
     assert line["layers"].endswith("# --set network.layers=3")
-    assert re.search(r"# foreword/recipes/2019-gpt2\.toml:\d+$", line["context"])
+    assert re.search(r"# foreword/recipes/2019-gpt2\.toml:\d+$", line["norm"])
     assert re.search(r"# foreword/recipes/2018-gpt1\.toml:\d+$", line["activation"])
     assert "# default" in out
     found = json.loads(run("show", "gpt2", "--json").right())
