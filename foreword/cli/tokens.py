@@ -17,9 +17,9 @@ def tokens(
     out: Out,
     tokenizer: Annotated[str, typer.Option(
         help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")] = "byte_bpe",
-    vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has.")] = None,
+    vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has at most.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="Lower-case the text (kinds that can).")] = None,
-    minimum: Annotated[int | None, typer.Option(help="Words seen less often are unknown (word tokenizers).")] = None,
+    minimum: Annotated[int | None, typer.Option(help="What is seen less often becomes no token: words are unknown, pairs are not merged.")] = None,
     documents: Documents = "auto",
     column: Column = "text",
     splits: Annotated[str, typer.Option(

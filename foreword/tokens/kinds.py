@@ -124,11 +124,12 @@ class ByteBPE(TokenizerSpec):
     """GPT-2: byte pairs merged inside words, numbers, punctuation or spaces, never across."""
 
     kind: Literal["byte_bpe"] = "byte_bpe"
-    vocabulary: int = 8192
+    vocabulary: int = 8192               # at most
+    minimum: int = Field(1, ge=1)        # a pair seen less often is not merged: little text has few tokens
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         self._room_for(self.vocabulary, 257, "the bytes and an end")
-        trainer = trainers.BpeTrainer(vocab_size=self.vocabulary - 1, show_progress=False,
+        trainer = trainers.BpeTrainer(vocab_size=self.vocabulary - 1, min_frequency=self.minimum, show_progress=False,
                                       initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
         model = _trained(backends.byte_level({}, []), trainer, texts)
         pieces = model["vocab"]
@@ -143,14 +144,15 @@ class CharBPE(TokenizerSpec):
 
     kind: Literal["char_bpe"] = "char_bpe"
     lossless: ClassVar[bool] = False
-    vocabulary: int = 8192
+    vocabulary: int = 8192               # at most
+    minimum: int = Field(1, ge=1)        # as of byte BPE
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         kept = list(texts)
 
         def train(size: int, first: list[str]) -> dict[str, Any]:
-            trainer = trainers.BpeTrainer(vocab_size=size, show_progress=False, special_tokens=first,
-                                          end_of_word_suffix=WORD_END)
+            trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=self.minimum, show_progress=False,
+                                          special_tokens=first, end_of_word_suffix=WORD_END)
             return _trained(backends.lowercase_bpe({UNKNOWN: 0}, []), trainer, iter(kept))
 
         alphabet = _alphabet(train, [UNKNOWN])
@@ -167,7 +169,8 @@ class WordPiece(TokenizerSpec):
 
     kind: Literal["wordpiece"] = "wordpiece"
     lossless: ClassVar[bool] = False
-    vocabulary: int = 8192
+    vocabulary: int = 8192               # at most
+    minimum: int = Field(1, ge=1)        # as of byte BPE
     lowercase: bool = True
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
@@ -175,8 +178,8 @@ class WordPiece(TokenizerSpec):
         specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
         def train(size: int, first: list[str]) -> dict[str, Any]:
-            trainer = trainers.WordPieceTrainer(vocab_size=size, show_progress=False, special_tokens=first,
-                                                continuing_subword_prefix="##")
+            trainer = trainers.WordPieceTrainer(vocab_size=size, min_frequency=self.minimum, show_progress=False,
+                                                special_tokens=first, continuing_subword_prefix="##")
             empty = backends.wordpiece({special: id for id, special in enumerate(specials)}, self.lowercase)
             return _trained(empty, trainer, iter(kept))
 

@@ -130,7 +130,7 @@ def majority(task: Labelled) -> Baseline:
     labels = _right(task, task.train)
     constant: Any = float(np.mean(labels)) if task.kind == "similarity" else Counter(labels).most_common(1)[0][0]
     name, said = ("majority", constant) if isinstance(constant, str) else ("mean", f"{constant:.3f}")
-    return _judged(task, name, said, lambda examples: [constant] * len(examples))
+    return judged(task, name, said, lambda examples: [constant] * len(examples))
 
 
 def words(task: Labelled, seen: Sequence[int] = (0, 1), name: str = "TF-IDF") -> Baseline:
@@ -155,7 +155,7 @@ def fitted(task: Labelled, features: Features, name: str) -> Baseline:
         model = _regression(task, strength).fit(train, right)
         found.append((value(measure.metric, measure.judge(task.dev, model.predict(dev).tolist())), strength, model))
     _, strength, best = max(found, key=lambda one: one[0])
-    return _judged(task, name, f"strength {strength:g} of {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}",
+    return judged(task, name, f"strength {strength:g} of {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}",
                    lambda examples: best.predict(features.of(_texts(examples))).tolist())
 
 
@@ -166,7 +166,7 @@ def _regression(task: Labelled, strength: float) -> Any:
     return linear.LogisticRegression(C=strength, solver="newton-cg", max_iter=200)        # on counts ten times as fast as lbfgs
 
 
-def _judged(task: Labelled, name: str, setting: str, predict: Callable[[Sequence[Example]], list[Any]]) -> Baseline:
+def judged(task: Labelled, name: str, setting: str, predict: Callable[[Sequence[Example]], list[Any]]) -> Baseline:
     predictions = predict(task.test)
     dev = scored(task.metrics, task.labels, task.dev, predict(task.dev), interval=False)
     test = scored(task.metrics, task.labels, task.test, predictions)

@@ -24,6 +24,7 @@ from foreword.transfer import baselines
 from foreword.transfer.bag import Bag
 from foreword.transfer.finetune import PUBLISHED, Tuning, finetune
 from foreword.transfer.plan import Contender, Plan, contenders
+from foreword.transfer.rules import RULES
 from foreword.transfer.subset import exchanged, few
 from foreword.transfer.worth import NOTHING, TOGETHER, Apart, Row, Try, Worth
 
@@ -168,18 +169,18 @@ class Work:
         return self.worth.of([self.constant(example) for example in dev], dev)
 
     def counted(self, size: int | None) -> list[Row]:
-        """Regressions on the very examples that each seed has: on TF-IDF, and on what the models say as they are."""
+        """Fitted on the very examples that each seed has: on TF-IDF and on what the models say as they are, or a rule about words."""
         if self.task.kind not in baselines.KINDS:
-            return []
-        return [self.regressed("TF-IDF", baselines.words, size),
-                *(self.regressed(name, partial(baselines.vectors, embed=bag), size) for name, bag in self.bags.items())]
+            return [self.fitted(RULES[self.task.kind], size)]
+        return [self.fitted(baselines.words, size),
+                *(self.fitted(partial(baselines.vectors, embed=bag, name=name), size) for name, bag in self.bags.items())]
 
-    def regressed(self, name: str, fit: Callable[[Labelled], baselines.Baseline], size: int | None) -> Row:
+    def fitted(self, fit: Callable[[Labelled], baselines.Baseline], size: int | None) -> Row:
         tries = []
         for seed in self.seeds if size is not None else self.seeds[:1]:
             found = fit(few(self.task, size, seed))
             tries.append(Try(seed, found.dev[0].value, found.test[0].value, found.predictions))
-        return self.worth.bounded(Row(name, size, tuple(tries)))
+        return self.worth.bounded(Row(found.name, size, tuple(tries)))
 
     @cached_property
     def bags(self) -> dict[str, Bag]:

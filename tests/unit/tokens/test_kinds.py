@@ -127,3 +127,15 @@ def test_fewer_merges_never_give_fewer_tokens():
     sizes = [len(ByteBPE(vocabulary=size).train(iter([TEXT * 5])).encode(TEXT)) for size in (257, 265, 280, 300)]
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > sizes[-1]
+
+
+@pytest.mark.parametrize("kind", [ByteBPE, CharBPE, WordPiece])
+def test_a_pair_seen_less_often_than_the_minimum_is_not_merged(kind):
+    text = ["low " * 9 + "newest " * 4 + "rare"]
+    whole, few = (set(kind(vocabulary=400, minimum=minimum).train(iter(text)).backend.get_vocab()) for minimum in (1, 5))
+    assert few < whole
+    assert any("rare" in piece for piece in whole)
+    assert not any("rare" in piece or "newest" in piece for piece in few)
+    assert any("low" in piece for piece in few), "nine times is enough"
+    same = kind(vocabulary=400, minimum=1).train(iter(text)).backend.to_str()
+    assert same == kind(vocabulary=400).train(iter(text)).backend.to_str()
