@@ -19,7 +19,8 @@ def tokens(
         help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")] = "byte_bpe",
     vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has at most.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="Lower-case the text (kinds that can).")] = None,
-    minimum: Annotated[int | None, typer.Option(help="What is seen less often becomes no token: words are unknown, pairs are not merged.")] = None,
+    minimum: Annotated[int | None, typer.Option(
+        help="What is seen less often becomes no token: words are unknown, pairs are not merged.")] = None,
     documents: Documents = "auto",
     column: Column = "text",
     splits: Annotated[str, typer.Option(

@@ -1,4 +1,4 @@
-"""Baselines where the answer is a place: a rule about words, of which train says how rare they are, and dev chooses one number."""
+"""Baselines where the answer is a place: a rule about words. Train says how rare they are, and dev chooses one number."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def known_names(task: Labelled) -> Baseline:
     longest = max(map(len, names), default=0)
 
     def one(example: Example) -> list[str]:
-        said, found = [word.text for word in example.words], []
+        said = [word.text for word in example.words]
+        found: list[str] = []
         while len(found) < len(said):
             here = (tuple(said[len(found): len(found) + length]) for length in range(longest, 0, -1))
             found += next((names[name] for name in here if name in names), (most,))
@@ -64,16 +65,17 @@ def known_names(task: Labelled) -> Baseline:
 
 
 def between_shared_words(task: Labelled) -> Baseline:
-    """Of all places without a telling word of the question, the one nearest to many rare ones; how many words it has, dev chooses."""
+    """Of all places without a telling word of the question, the one nearest to many of them; dev chooses its length."""
     rarity = Rarity(example.texts[1] for example in task.train)
 
     def rule(length: int) -> Callable[[Sequence[Example]], list[Any]]:
-        return lambda examples: [_between(*example.texts, length, rarity) for example in examples]
+        return lambda examples: [_between(example, length, rarity) for example in examples]
 
     return _best(task, "between words of the question", "{} words", LENGTHS, rule)
 
 
-def _between(question: str, context: str, length: int, rarity: Rarity) -> str:
+def _between(example: Example, length: int, rarity: Rarity) -> str:
+    question, context = example.texts
     asked = set(words(question))
     found = list(WORD.finditer(context))
     length = min(length, len(found))

@@ -12,7 +12,6 @@ from foreword.tasks.labelled import Labelled, load
 from foreword.tasks.learn import Choose, Extract, Rank, Tag
 from foreword.transfer.rules import RULES, Rarity, between_shared_words, known_names
 
-
 LEARN = {"tag": Tag(sentence="{s}", tags="{t}"), "span": Extract(question="{q}", context="{c}", spans="{s}"),
          "choice": Choose(context="{c}", choices="{a}", gold="{g}"), "rank": Rank(query="{q}", candidate="{c}", relevance="{r}")}
 
@@ -52,7 +51,7 @@ CONTEXTS = ["The tower of Pisa was built by Bonanno in the year 1173 near a rive
             "A bridge stands over the river, and the bridge was opened by the king."]
 
 
-@pytest.mark.parametrize("question, context, answer", [
+@pytest.mark.parametrize(("question", "context", "answer"), [
     ("Who built the tower of Pisa?", CONTEXTS[0], "Bonanno"),
     ("谁建造了比萨斜塔？", "比萨斜塔由博纳诺建造。", "由博"),
 ])
