@@ -169,7 +169,7 @@ class Work:
         return self.worth.of([self.constant(example) for example in dev], dev)
 
     def counted(self, size: int | None) -> list[Row]:
-        """Fitted on the very examples that each seed has: on TF-IDF, on what the models say as they are; or a rule about words."""
+        """Fitted on the very examples that each seed has: on TF-IDF, on what the models say as they are; or a rule on words."""
         if self.task.kind not in baselines.KINDS:
             return [self.fitted(RULES[self.task.kind], size)]
         return [self.fitted(baselines.words, size),
