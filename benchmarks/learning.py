@@ -1,9 +1,10 @@
 """Learning speed: bits per byte of the same held-out text after the same core-seconds, ours beside nanoGPT's CPU recipe.
 
 Every trial runs alone on one core, with one thread, and pays for all it uses: training a tokenizer and compiling included.
-All read bytes, as nanoGPT's own recipe reads characters; what the tokens of our recipes make of so little text stands beside
-it. Settings were chosen on another text (`choose`); this one is only measured. Two trials run side by side where there are two
-cores. All of it takes more than an hour: what an interrupted call measured with the same code is not measured again.
+nanoGPT's recipe reads bytes (its own reads characters), ours the tokens that they make of the text; so that one sees what the
+tokens are worth, ours stand there in bytes as well. Settings were chosen on another text (`choose`); this one is only measured.
+Two trials run side by side where there are two cores. All of it takes more than an hour: what an interrupted call measured with
+the same code is not measured again.
 """
 
 from __future__ import annotations
@@ -56,10 +57,10 @@ PUBLISHED, DEFAULT = "GPT-2 with our settings", "modern-gpt"
 ENTRANTS: dict[str, Entrant] = {
     SHIPPED: nano(1e-3),
     PEER: nano(TUNED),
-    PUBLISHED: Entrant("gpt2", "laptop", (BYTES,)),
-    DEFAULT: Entrant("modern-gpt", "laptop", (BYTES,)),
-    f"{PUBLISHED}, own tokens": Entrant("gpt2", "laptop"),
-    f"{DEFAULT}, own tokens": Entrant("modern-gpt", "laptop"),
+    PUBLISHED: Entrant("gpt2", "laptop"),
+    DEFAULT: Entrant("modern-gpt", "laptop"),
+    f"{PUBLISHED}, bytes": Entrant("gpt2", "laptop", (BYTES,)),
+    f"{DEFAULT}, bytes": Entrant("modern-gpt", "laptop", (BYTES,)),
 }
 ASKED = (PEER, PUBLISHED, DEFAULT)      # with every seed; of the others, which no goal names, one seed is enough
 KEPT = Path(__file__).parent.parent / "runs" / "bench-learning.jsonl"
@@ -168,7 +169,7 @@ def table(found: Iterable[dict[str, Any]]) -> list[str]:
         return [
             one["bits_per_byte"] for one in every if (one["name"], one["budget"]) == (name, budget)]
     for budget in sorted({one["budget"] for one in every}):
-        lines.append(f"{budget:g} core-seconds, tiny Shakespeare, bytes (best / mean / every seed):")
+        lines.append(f"{budget:g} core-seconds, tiny Shakespeare (best / mean / every seed):")
         for name in ENTRANTS:
             if scores := by(name, budget):
                 against = f"   {mean(scores) / mean(by(PEER, budget)):.3f}x of the tuned peer" if by(PEER, budget) else ""

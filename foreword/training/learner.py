@@ -196,11 +196,18 @@ class GradientLearner:
         return dict(zip(["", *loss.charges], torch.stack(sums).double().sum(0).tolist()))
 
     def _clip(self) -> float:
-        """The length of the gradient, which is then at most the recipe's limit. A shorter one is left as it is, and unread."""
-        slopes = [parameter.grad for parameter in self.parameters if parameter.grad is not None]
-        norm = torch.nn.utils.get_total_norm(slopes)
-        if self.spec.clip and not float(norm) < self.spec.clip:
-            torch.nn.utils.clip_grads_with_norm_(self.parameters, self.spec.clip, norm)
+        """The length of the gradient, which is then at most the recipe's limit. A shorter one is left as it is, and unread.
+
+        A fused optimizer divides while it reads the gradient, in float32; for the others it is done here.
+        """
+        norm = torch.nn.utils.get_total_norm([p.grad for p in self.parameters if p.grad is not None])
+        over = norm / self.spec.clip if self.spec.clip and not float(norm) < self.spec.clip else None
+        for optimizer in self.optimizers:
+            itself = optimizer.defaults.get("fused") and norm.dtype == torch.float32 and not self.scaler.is_enabled()
+            optimizer.grad_scale = over if itself else None        # type: ignore[attr-defined]
+            if over is not None and not itself:
+                every = (parameter.grad for group in optimizer.param_groups for parameter in group["params"])
+                torch._foreach_div_([slope for slope in every if slope is not None], over)
         return float(norm)
 
     def _what_fits(self, batch: Batch) -> int:

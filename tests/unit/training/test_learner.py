@@ -64,6 +64,29 @@ def test_the_gradient_is_clipped_and_told_as_it_was(store):
     assert moved == pytest.approx(0.001, rel=0.01)
 
 
+@pytest.mark.parametrize("optimizer", [
+    '{ kind = "adamw", learning_rate = 0.01, epsilon = 0.1 }', '{ kind = "adamax", learning_rate = 0.01, epsilon = 0.1 }',
+    '{ kind = "muon", learning_rate = 0.02, adam = { learning_rate = 0.01, epsilon = 0.1 } }'])
+def test_a_clipped_step_is_the_step_of_the_shortened_gradient(optimizer, store):
+    """The epsilon is large, so that the length of the gradient is seen in the step of every optimizer."""
+    recipe = tiny("gpt2", "training.clip=0.01", f"training.optimizer={optimizer}", 'training.schedule={ kind = "constant" }')
+    data = store()
+    (clipped, stream), (byhand, _) = learner_for(recipe, data), learner_for(recipe, data)
+    byhand.spec = byhand.spec.model_copy(update={"clip": 0.0})
+    real = byhand._clip
+
+    def shortened():
+        norm = real()
+        torch.nn.utils.clip_grad_norm_(byhand.parameters, 0.01)
+        return norm
+    byhand._clip = shortened
+    for step in range(3):
+        for learner in (clipped, byhand):
+            learner.step(stream.batch(step), step, 0.0)
+    for name, weight in clipped.model.weights().items():
+        torch.testing.assert_close(weight, byhand.model.weights()[name], rtol=1e-4, atol=1e-6)
+
+
 def test_clip_0_is_no_limit(store):
     recipe = tiny("gpt2", "training.clip=0.0")
     learner, stream = learner_for(recipe, store())
