@@ -51,7 +51,7 @@ class NormBefore(nn.Module):
 
     def __init__(self, norm: nn.Module, dropout: float):
         super().__init__()
-        self.norm, self.drop = norm, nn.Dropout(dropout)
+        self.norm, self.drop = norm, loops.Drop(dropout)
 
     def enter(self, x: Tensor) -> Tensor:
         return self.norm(x)
@@ -65,7 +65,7 @@ class NormAfter(nn.Module):
 
     def __init__(self, norm: nn.Module, dropout: float):
         super().__init__()
-        self.norm, self.drop = norm, nn.Dropout(dropout)
+        self.norm, self.drop = norm, loops.Drop(dropout)
 
     def enter(self, x: Tensor) -> Tensor:
         return x

@@ -45,6 +45,34 @@ INLINE vector squared_back(vector x, vector upstream) { return 2.f * at_least(x,
 EACH(gelu, gelu_forth, gelu_back)
 EACH(relu_squared, squared_forth, squared_back)
 
+/* 32 even bits for each place: Weyl's sequence through MurmurHash3's last steps (Appleby), the seed's halves before and between */
+INLINE bits chance(bits place, uint64_t seed) {
+    bits x = place * 0x9e3779b9u + (uint32_t)seed;
+    x = (x ^ (x >> 16)) * 0x85ebca6bu;
+    x = ((x ^ (x >> 13)) + (uint32_t)(seed >> 32)) * 0xc2b2ae35u;
+    return x ^ (x >> 16);
+}
+
+/* x / keep with probability `keep`, else 0; what is passed back is the same of the upstream. No mask is kept: the seed is. */
+void drop(const float *x, float *out, long size, int64_t seed, float keep, long threads) {
+    long most = workers(size, threads);
+    const vector none = {0};
+    const whole least = (whole){0} + (int32_t)(keep * 2147483648.0);
+    const float scale = 1.f / keep;
+    bits lanes;
+    for (int i = 0; i < LANES; i++) lanes[i] = i;
+#pragma omp parallel for num_threads(most) schedule(static)
+    for (long part = 0; part < most; part++) {
+        long i = size * part / most, stop = size * (part + 1) / most;
+        for (; i + LANES <= stop; i += LANES)
+            *(vector *)(out + i) = either((whole)(chance(lanes + (uint32_t)i, seed) >> 1) < least, load(x + i) * scale, none);
+        for (; i < stop; i++) {
+            bits here = (bits){0} + (uint32_t)i;
+            out[i] = ((whole)(chance(here, seed) >> 1))[0] < least[0] ? x[i] * scale : 0.f;
+        }
+    }
+}
+
 INLINE float product(const float *a, const float *b, long width) {
     const vector none = {0};
     vector sums = none;

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch  # before any compiled loop: both then share one set of threads
 import torch.nn.functional as F
-from torch import Tensor
+from torch import Tensor, nn
 
 from foreword.basics import kernels
 
@@ -43,6 +43,18 @@ def turned(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     return torch.cat((a * cosine + b * sine, b * cosine - a * sine), -1)
 
 
+def dropped(x: Tensor, share: float) -> Tensor:
+    """x with so large a share of its numbers zero and the others so much larger (Srivastava et al. 2014)."""
+    if not fits(x) or not 0 < share < 1:
+        return F.dropout(x, share)
+    return torch.ops.foreword.drop(x, torch.randint(2**62, (1,)), share)
+
+
+class Drop(nn.Dropout):
+    def forward(self, x: Tensor) -> Tensor:
+        return dropped(x, self.p) if self.training and self.p else x
+
+
 def fits(x: Tensor) -> bool:
     return x.dtype is torch.float32 and x.device.type == "cpu" and usable()
 
@@ -64,7 +76,8 @@ def typed(found: Any) -> Any:
     found.gelu.argtypes = found.relu_squared.argtypes = [place] * 3 + [number] * 2
     found.rms.argtypes = [place] * 3 + [number, number, real, number]
     found.turn.argtypes = [place] * 4 + [number] * 7 + [real, number]
-    for function in (found.gelu, found.relu_squared, found.rms, found.turn):
+    found.drop.argtypes = [place] * 2 + [number, ctypes.c_int64, real, number]
+    for function in (found.gelu, found.relu_squared, found.rms, found.turn, found.drop):
         function.restype = None
     return found
 
@@ -88,6 +101,28 @@ def _each(name: str) -> None:
 
     _operator(name, forth, back, lambda x: torch.empty_like(x, memory_format=torch.contiguous_format),
               lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]), passed)
+
+
+# chance: which numbers are dropped is known again from the seed
+
+def _drop(x: Tensor, seed: Tensor, share: float) -> Tensor:
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    library().drop(x.data_ptr(), out.data_ptr(), x.numel(), int(seed), 1.0 - share, torch.get_num_threads())
+    return out
+
+
+def _drop_back(upstream: Tensor, seed: Tensor, share: float) -> Tensor:
+    return _drop(upstream, seed, share)
+
+
+def _drop_keep(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
+    _, seed, ctx.share = inputs
+    ctx.save_for_backward(seed)
+
+
+def _drop_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+    return torch.ops.foreword.drop_back(upstream, *ctx.saved_tensors, ctx.share), None, None
 
 
 # each row by itself
@@ -171,6 +206,8 @@ def _operator(name: str, forth: Any, back: Any, room: Any, keep: Any, passed: An
 
 _each("gelu")
 _each("relu_squared")
+_operator("drop", _drop, _drop_back, lambda x: torch.empty_like(x, memory_format=torch.contiguous_format), _drop_keep,
+          _drop_passed, like=0)
 _operator("rms", _rms_forth, _rms_back, lambda x: torch.empty_like(_dense(x)), _rms_keep, _rms_passed)
 _operator("turn", _turn_forth, _turn_back, _as_projected,
           lambda ctx, inputs, output: ctx.save_for_backward(*inputs[1:]), _turn_passed, like=0)

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
-from foreword.parts.loops import turned
+from foreword.parts.loops import dropped, turned
 
 
 class Turn(NamedTuple):
@@ -62,7 +62,7 @@ class Table(nn.Embedding):
         self.drop = drop             # of the table's own entries (GPT-1's code)
 
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
-        weight = F.dropout(self.weight, self.drop, self.training) if self.drop else self.weight
+        weight = dropped(self.weight, self.drop) if self.drop and self.training else self.weight
         return x + F.embedding(positions, weight)
 
     def turn(self, positions: Tensor) -> None:

@@ -7,6 +7,8 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from foreword.parts.loops import Drop
+
 Reading = Literal["first", "last"]        # where a sequence is read off: a network that looks both ways, and one that looks back
 
 
@@ -30,7 +32,7 @@ class SequenceHead(nn.Module):
         super().__init__()
         self.place = READINGS[reading]
         self.pool = nn.Linear(width, width) if reading == "first" else None
-        self.drop = nn.Dropout(dropout)
+        self.drop = Drop(dropout)
         self.out = nn.Linear(width, outputs, bias)
 
     def states(self, hidden: Tensor, there: Tensor) -> Tensor:
@@ -48,7 +50,7 @@ class PositionHead(nn.Module):
 
     def __init__(self, width: int, outputs: int, dropout: float):
         super().__init__()
-        self.drop = nn.Dropout(dropout)
+        self.drop = Drop(dropout)
         self.out = nn.Linear(width, outputs)
 
     def forward(self, hidden: Tensor) -> Tensor:

@@ -17,6 +17,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 typedef float vector __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+typedef uint32_t bits __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 typedef int32_t whole __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
 INLINE vector load(const float *from) { return *(const vector *)from; }

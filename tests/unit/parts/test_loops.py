@@ -135,3 +135,57 @@ def test_every_width_of_vector_gives_the_same(flags: tuple[str, ...], monkeypatc
 def test_without_a_compiler_torch_answers(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loops, "library", lambda: None)
     same(LOOPS[name], torch.randn(2, 3, 5, 12))
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_so_large_a_share_is_dropped_and_the_rest_grows(share: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    torch.manual_seed(3)
+    x = torch.randn(1000, 257)
+    y = loops.dropped(x, share)
+    kept = y != 0
+    torch.testing.assert_close(y, torch.where(kept, x / (1 - share), 0.0))
+    sigma = (share * (1 - share) / x.numel()) ** 0.5
+    assert abs(float((~kept).double().mean()) - share) < 4 * sigma
+    for rows in (kept.double(), kept.double().t()):        # no row has more than its part, and neighbours do not agree
+        spread = rows.mean(1).std() / (share * (1 - share) / rows.size(1)) ** 0.5
+        assert 0.85 < spread < 1.15
+        together = (rows[1:] * rows[:-1]).mean()
+        assert abs(float(together) - (1 - share) ** 2) < 6 * sigma
+
+
+@pytest.mark.usefixtures("compiled")
+def test_what_is_passed_back_is_dropped_alike_and_the_next_draw_is_another() -> None:
+    x = torch.randn(64, 100, requires_grad=True)
+    torch.manual_seed(5)
+    y = loops.dropped(x, 0.3)
+    slope, = torch.autograd.grad(y.sum(), x)
+    assert ((slope != 0) == (y != 0)).all()
+    torch.testing.assert_close(slope[slope != 0], torch.full_like(slope[slope != 0], 1 / 0.7))
+    other = loops.dropped(x, 0.3)
+    agree = float(((other != 0) == (y != 0)).double().mean())
+    assert agree == pytest.approx(0.58, abs=0.03)          # 0.7 squared and 0.3 squared: as independent draws do
+    torch.manual_seed(5)
+    assert torch.equal(loops.dropped(x, 0.3), y), "all chance comes from torch's seed"
+    torch.manual_seed(5)
+    assert torch.equal(loops.dropped(x.t().contiguous().t(), 0.3), y), "and the layout does not matter"
+
+
+@pytest.mark.usefixtures("compiled")
+def test_compiled_dropout_drops_as_much() -> None:
+    compiled = torch.compile(lambda x: loops.dropped(x, 0.25) * 2.0, fullgraph=True)
+    x = torch.ones(500, 100, requires_grad=True)
+    y = compiled(x)
+    assert float((y == 0).double().mean()) == pytest.approx(0.25, abs=0.01)
+    slope, = torch.autograd.grad(y.sum(), x)
+    assert ((slope == 0) == (y == 0)).all()
+
+
+def test_dropout_rests_while_a_model_is_asked_and_where_nothing_is_dropped() -> None:
+    x = torch.randn(8, 8)
+    assert loops.Drop(0.5).eval()(x) is x
+    assert loops.Drop(0.0)(x) is x
+    assert not loops.Drop(1.0)(x).any()
+    assert 0 < int((loops.Drop(0.5)(x.double()) == 0).sum()) < 64, "torch's own in another precision"
