@@ -2,9 +2,9 @@
 
 Every trial runs alone on one core, with one thread, and pays for all it uses: training a tokenizer and compiling included.
 nanoGPT's recipe reads bytes (its own reads characters), ours the tokens that they make of the text; so that one sees what the
-tokens are worth, modern-gpt stands there in bytes as well. Settings were chosen on another text (`choose`); this one is only measured.
-Two trials run side by side where there are two cores. All of it takes more than an hour: what an interrupted call measured with
-the same code is not measured again.
+tokens are worth, modern-gpt stands there in bytes as well. Settings were chosen on another text (`choose`); this one is only
+measured. Two trials run side by side where there are two cores. All of it takes more than an hour: what an interrupted call
+measured with the same code is not measured again.
 """
 
 from __future__ import annotations
