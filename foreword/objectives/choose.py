@@ -22,7 +22,7 @@ class Choose(FromExamples):
     kind: Literal["choose"] = "choose"
 
     def head(self, width: int) -> SequenceHead:
-        return SequenceHead(width, 1, self.reading, self.dropout)
+        return SequenceHead(width, 1, self.reading, self.dropout, read=self.read)
 
     def targets(self, examples: Sequence[Encoded]) -> Tensor:
         return numbers(examples, torch.long, NOTHING)

@@ -26,7 +26,7 @@ class Classify(FromExamples):
         return [] if len(self.labels) > 1 else [("labels", f"there must be at least two classes (it says {list(self.labels)}).")]
 
     def head(self, width: int) -> SequenceHead:
-        return SequenceHead(width, len(self.labels), self.reading, self.dropout, bias=self.reading == "first")
+        return SequenceHead(width, len(self.labels), self.reading, self.dropout, self.reading == "first", self.read)
 
     def targets(self, examples: Sequence[Encoded]) -> Tensor:
         return numbers(examples, torch.long, NOTHING)

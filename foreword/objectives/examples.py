@@ -16,7 +16,7 @@ from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Objective
 from foreword.objectives.layout import padded
-from foreword.parts.task_heads import Reading
+from foreword.parts.task_heads import Read, Reading
 from foreword.tokens.tokenizer import Tokenizer
 
 Unit = Literal["example", "sequence", "value"]        # what counts as one guess of a target
@@ -69,6 +69,7 @@ class FromExamples(Objective):
     labelled: ClassVar[bool] = True
     unit: ClassVar[Unit] = "example"
     reading: Reading = "first"
+    read: Read = "place"                 # of a sequence: the vector at that place, or "mean": of all; no Hugging Face class does
     dropout: float = 0.1                 # before the last layer of the head
     tells_padding: bool = False          # also to a network that looks back: for what reads its vectors from the other end
 

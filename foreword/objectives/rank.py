@@ -28,7 +28,7 @@ class Rank(FromExamples):
         return [] if self.gamma > 0 else [("gamma", f"gamma must be more than 0 (it says {self.gamma:g}).")]
 
     def head(self, width: int) -> SequenceHead:
-        return SequenceHead(width, 1, self.reading, self.dropout, bias=self.reading == "first")
+        return SequenceHead(width, 1, self.reading, self.dropout, self.reading == "first", self.read)
 
     def targets(self, examples: Sequence[Encoded]) -> Tensor:
         return torch.from_numpy(filled_up([_shares(one) for one in examples], np.nan, np.float32))

@@ -19,7 +19,7 @@ class Regress(FromExamples):
     kind: Literal["regress"] = "regress"
 
     def head(self, width: int) -> SequenceHead:
-        return SequenceHead(width, 1, self.reading, self.dropout, bias=self.reading == "first")
+        return SequenceHead(width, 1, self.reading, self.dropout, self.reading == "first", self.read)
 
     def targets(self, examples: Sequence[Encoded]) -> Tensor:
         return numbers(examples, torch.float32, float("nan"))

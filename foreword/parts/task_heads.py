@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from foreword.parts.loops import Drop
 
 Reading = Literal["first", "last"]        # where a sequence is read off: a network that looks both ways, and one that looks back
+Read = Literal["place", "mean"]           # the vector there, or the mean of all: a small network puts little into one place
 
 
 def first(there: Tensor) -> Tensor:
@@ -26,17 +27,22 @@ READINGS = {"first": first, "last": last}
 
 
 class SequenceHead(nn.Module):
-    """Outputs from one vector of a sequence; the first one's goes through a dense layer and tanh, as BERT has it."""
+    """Outputs from one vector of a sequence; the first one's goes through a dense layer and tanh, as BERT has it.
 
-    def __init__(self, width: int, outputs: int, reading: Reading, dropout: float, bias: bool = True):
+    Or from the mean of all its vectors, as it is.
+    """
+
+    def __init__(self, width: int, outputs: int, reading: Reading, dropout: float, bias: bool = True, read: Read = "place"):
         super().__init__()
-        self.place = READINGS[reading]
-        self.pool = nn.Linear(width, width) if reading == "first" else None
+        self.place = READINGS[reading] if read == "place" else None
+        self.pool = nn.Linear(width, width) if reading == "first" and read == "place" else None
         self.drop = Drop(dropout)
         self.out = nn.Linear(width, outputs, bias)
 
     def states(self, hidden: Tensor, there: Tensor) -> Tensor:
         """hidden [sequences, positions, width] -> [sequences, width]"""
+        if self.place is None:
+            return hidden.masked_fill(~there[..., None], 0.0).sum(1) / there.sum(1, keepdim=True)
         vectors = hidden[torch.arange(len(hidden), device=hidden.device), self.place(there)]
         return vectors if self.pool is None else self.pool(vectors).tanh()
 

@@ -63,7 +63,7 @@ class Unicode(TokenizerSpec):
 
     kind: Literal["unicode"] = "unicode"
     vocabulary: int | None = None        # None: every character seen at least `minimum` times
-    minimum: int = Field(1, ge=1)
+    minimum: int = Field(default=1, ge=1)
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         if self.vocabulary is not None:
@@ -99,7 +99,7 @@ class Word(TokenizerSpec):
     kind: Literal["word"] = "word"
     lossless: ClassVar[bool] = False
     vocabulary: int | None = None        # None: every word seen at least `minimum` times
-    minimum: int = Field(1, ge=1)
+    minimum: int = Field(default=1, ge=1)
     lowercase: bool = False
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
@@ -125,7 +125,7 @@ class ByteBPE(TokenizerSpec):
 
     kind: Literal["byte_bpe"] = "byte_bpe"
     vocabulary: int = 8192               # at most
-    minimum: int = Field(1, ge=1)        # a pair seen less often is not merged: little text has few tokens
+    minimum: int = Field(default=1, ge=1)        # a pair seen less often is not merged: little text has few tokens
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         self._room_for(self.vocabulary, 257, "the bytes and an end")
@@ -145,7 +145,7 @@ class CharBPE(TokenizerSpec):
     kind: Literal["char_bpe"] = "char_bpe"
     lossless: ClassVar[bool] = False
     vocabulary: int = 8192               # at most
-    minimum: int = Field(1, ge=1)        # as of byte BPE
+    minimum: int = Field(default=1, ge=1)        # as of byte BPE
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         kept = list(texts)
@@ -170,7 +170,7 @@ class WordPiece(TokenizerSpec):
     kind: Literal["wordpiece"] = "wordpiece"
     lossless: ClassVar[bool] = False
     vocabulary: int = 8192               # at most
-    minimum: int = Field(1, ge=1)        # as of byte BPE
+    minimum: int = Field(default=1, ge=1)        # as of byte BPE
     lowercase: bool = True
 
     def train(self, texts: Iterator[str]) -> Tokenizer:

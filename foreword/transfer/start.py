@@ -46,7 +46,7 @@ def carried_on(loaded: Loaded, fresh: FromExamples) -> FromExamples:
     """The objective that the model was fine-tuned by before, if it has the same answers to give; else the fresh one."""
     said = task_of(loaded.recipe)
     alike = isinstance(said, type(fresh)) and all(getattr(said, name, None) == getattr(fresh, name, None)
-                                                  for name in ("labels", "none", "reading"))
+                                                  for name in ("labels", "none", "reading", "read"))
     return said if alike else fresh
 
 

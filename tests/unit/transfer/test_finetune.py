@@ -15,6 +15,7 @@ from foreword.exchange import hugging_face
 from foreword.runs.folder import RunFolder
 from foreword.transfer import finetune as tuning
 from foreword.transfer.finetune import Sitting, Tuning, finetune
+from foreword.transfer.predicting import Predictor
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
@@ -42,6 +43,19 @@ def test_every_kind_of_task_trains_and_leaves_a_run(kind: str, family: str, tmp_
     opened = hugging_face.read(run.model)
     assert opened.recipe.objective.labelled
     assert any("dev" in record for record in run.metrics())
+
+
+@pytest.mark.parametrize("family", ["gpt2", "bert"])
+def test_reading_the_mean_learns_and_opens_again_in_our_own_layout(family: str, tmp_path: Path) -> None:
+    whole = task("classify", 160, 40, 80)
+    how = replace(LEARN, settings=("objective.read=mean",))
+    run = finetune(folder(family, tmp_path / "base"), whole, tmp_path / "run", how)
+    assert scores(run)["accuracy"] > 0.9
+    assert "no class of `transformers`" in (run.model / "README.md").read_text("utf-8").lower()
+    again = Predictor(run.path).predict(whole.test).labels
+    said = [json.loads(line)["answer"] for line in (run.path / "predictions.jsonl").read_text("utf-8").splitlines()
+            if '"split": "test"' in line]
+    assert again == said
 
 
 def test_what_can_be_told_apart_is_learned_and_what_cannot_is_not(tmp_path: Path) -> None:

@@ -28,10 +28,11 @@ every_family = pytest.mark.parametrize("family", ["gpt2", "bert"])
 class Made:
     """A model with a fresh head for a kind of task, its objective, and encoded examples."""
 
-    def __init__(self, kind: str, family: str, made: list[Example] | None = None, count: int = 12, length: int = 48):
+    def __init__(self, kind: str, family: str, made: list[Example] | None = None, count: int = 12, length: int = 48, **said: Any):
         self.kind, self.family = kind, family
         self.form, self.labels = form_of(kind), task(kind).labels
-        self.objective: FromExamples = self.form.objective(self.labels, way(family).reading, 0.0)
+        plain = self.form.objective(self.labels, way(family).reading, 0.0)
+        self.objective: FromExamples = plain.model_copy(update=said)
         self.tokenizer = way(family).fitted(tokenizer(family))
         self.examples = examples(kind, count) if made is None else made
         self.encoded = self.form.encode(self.examples, self.labels, writer(family, length))
@@ -90,6 +91,20 @@ def test_other_rows_and_the_size_of_a_batch_change_no_score(kind: str, family: s
         assert np.abs(a - b).max() < 1e-9
     lengths = {one.length for one in made.encoded}
     assert len(lengths) > 1, "all rows are of one length: nothing was padded"
+
+
+@every_family
+@pytest.mark.parametrize("kind", ["classify", "similarity", "choice", "rank"])
+def test_the_mean_of_all_vectors_is_read_where_that_is_said(kind: str, family: str) -> None:
+    made = Made(kind, family, read="mean")
+    head: Any = made.model.heads[made.objective.name]
+    assert head.pool is None
+    together, alone = made.scores(), made.scores(at_once=1)
+    assert max(np.abs(a - b).max() for a, b in zip(together, alone)) < 1e-9, "padding is part of the mean"
+    batch = made.batch(made.encoded[:1])
+    hidden = made.model.network(batch.inputs).last
+    states = torch.stack([row[there].mean(0) for row, there in zip(hidden, batch.there)])
+    torch.testing.assert_close(head.states(hidden, batch.there), states)
 
 
 @every_family
