@@ -50,7 +50,7 @@ def test_reading_the_mean_learns_and_opens_again_in_our_own_layout(family: str, 
     whole = task("classify", 160, 40, 80)
     how = replace(LEARN, settings=("objective.read=mean",))
     run = finetune(folder(family, tmp_path / "base"), whole, tmp_path / "run", how)
-    assert scores(run)["accuracy"] > 0.9
+    assert scores(run)["accuracy"] > 0.75, "four deviations above chance"
     assert "no class of `transformers`" in (run.model / "README.md").read_text("utf-8").lower()
     again = Predictor(run.path).predict(whole.test).labels
     said = [json.loads(line)["answer"] for line in (run.path / "predictions.jsonl").read_text("utf-8").splitlines()
