@@ -53,7 +53,9 @@ def _budget(recipe: Recipe, found: Needs, epoch: int, speed: float | None,
     tokens = {"tokens": budget.amount, "steps": budget.amount * step,
               "epochs": budget.amount * epoch if epoch else None,
               "seconds": budget.amount * speed if speed else None}[budget.unit]
-    seconds = budget.amount if budget.unit == "seconds" else tokens / speed if tokens and speed else None
+    if budget.unit == "seconds" and tokens and epoch and recipe.training.passes:
+        tokens = min(tokens, recipe.training.passes * epoch)
+    seconds = tokens / speed if tokens and speed else budget.amount if budget.unit == "seconds" else None
     return {"written": budget.written, "tokens": tokens, "steps": tokens / step if tokens else None, "seconds": seconds,
             "flops": tokens * found.flops if tokens else None, "tokens_per_epoch": epoch or None,
             "sources": {name: {"tokens": size, "epochs": share * tokens / size if tokens else None}

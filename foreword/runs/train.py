@@ -80,7 +80,7 @@ class Session:
         growth = ramp.growth(spec.batch_size, recipe.batches.length) if ramp else None
         stream = Stream(self.cutter, self.learner.collate, spec.batch_size, growth=growth)
         batches = Ahead(stream) if self.hardware.prefetch else stream
-        self.trainer = Trainer(self.learner, batches, Budget.parse(spec.budget))
+        self.trainer = Trainer(self.learner, batches, Budget.parse(spec.budget), passes=spec.passes)
         self.board: Any = None
         self.enough = False          # there is nothing more to gain: it ends before its budget
         self.evaluating = 0.0        # seconds of this sitting
@@ -207,6 +207,9 @@ class Session:
             count = self.model.parameter_count()
             facts |= {"parameters": count, "flops": 6 * count * progress.tokens}
         self.run.sign(**facts)
+        if self.trainer.passes and progress.seconds < 0.95 * self.trainer.budget.amount:
+            say(f"the text was read {self.trainer.passes:g} times, and more would be learned by heart: it ends before its budget of "
+                f"{self.recipe.training.budget} (training.passes). More text, or a larger network, would use the rest.")
         say(f"{self.recipe.name}: {thousands(progress.tokens)} tokens in {duration(progress.seconds)}; "
             f"model in {self.run.path / 'model'}")
 

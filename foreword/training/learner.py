@@ -75,6 +75,7 @@ class TrainingSpec(Spec):
     """
 
     budget: str = "1000"
+    passes: float | None = None    # through the text at most, if the budget is wall clock: more would be learned by heart
     batch_size: int = 1
     evaluate: float | str = 0.1
     save: float | str = "60s"
@@ -99,6 +100,8 @@ class TrainingSpec(Spec):
                     found.append((name, f"{name} as a share of the budget must lie between 0 and 1 (it says {value})."))
             except Fault as fault:
                 found.append((name, fault.what))
+        if self.passes is not None and self.passes <= 0:
+            found.append(("passes", f"passes must be more than 0 (it says {self.passes:g})."))
         for name in ("batch_size", "log", "keep", "valid_batches"):
             if getattr(self, name) < 1:
                 found.append((name, f"{name} must be at least 1 (it says {getattr(self, name)})."))

@@ -42,8 +42,9 @@ class Duty:
 
 class Trainer:
     def __init__(self, learner: Learner, stream: Stream | Ahead, budget: Budget, progress: Progress | None = None,
-                 clock: Callable[[], float] = time.monotonic):
+                 clock: Callable[[], float] = time.monotonic, passes: float | None = None):
         self.learner, self.stream, self.budget, self.clock = learner, stream, budget, clock
+        self.passes = passes if budget.unit == "seconds" else None
         self.progress = progress or Progress()
         self.duties: list[Duty] = []
         self.watch: Callable[[Progress, float, Report], None] = lambda progress, spent, report: None
@@ -51,9 +52,10 @@ class Trainer:
         self.stopping = False
 
     def spent(self) -> float:
-        """How much of the budget is used, 0 to 1."""
-        at = self.progress
-        return self.budget.spent(at.step, at.tokens, self.stream.epochs(at.step), at.seconds)
+        """How much of the budget is used, or of the passes through the text if that is more, 0 to 1."""
+        at, epochs = self.progress, self.stream.epochs(self.progress.step)
+        share = self.budget.spent(at.step, at.tokens, epochs, at.seconds)
+        return share if self.passes is None else max(share, epochs / self.passes)
 
     def run(self) -> bool:
         """True when the budget was spent, False when asked to stop before."""

@@ -58,9 +58,9 @@ class Steps:
 
 @pytest.fixture
 def made():
-    def make(budget, progress=None):
+    def make(budget, progress=None, passes=None):
         clock = Clock()
-        return Trainer(Nothing(clock), Steps(), Budget.parse(budget), progress, clock)
+        return Trainer(Nothing(clock), Steps(), Budget.parse(budget), progress, clock, passes)
     return make
 
 
@@ -74,6 +74,16 @@ def test_it_steps_until_the_budget_is_spent(made, budget, steps):
     assert trainer.learner.finished == ["held out"]
     assert (trainer.progress.step, trainer.progress.tokens, trainer.progress.seconds) == (steps, 10 * steps, steps)
     assert all(0 <= spent < 1 for _, _, spent in trainer.learner.taken)
+
+
+@pytest.mark.parametrize(("budget", "passes", "steps"), [
+    ("60s", 1.5, 12), ("5s", 1.5, 5), ("60s", None, 60), ("20", 1.5, 20), ("3epochs", 1.5, 24)])
+def test_wall_clock_ends_after_so_many_passes_through_the_text_and_no_other_budget_does(made, budget, passes, steps):
+    trainer = made(budget, passes=passes)
+    assert trainer.run()
+    assert trainer.progress.step == steps
+    shares = [spent for _, _, spent in trainer.learner.taken]
+    assert shares == [pytest.approx(step / steps) for step in range(steps)], "the schedule ends where the training does"
 
 
 @pytest.mark.parametrize(("period", "due"), [("3", [3, 6, 9]), (0.25, [3, 5, 8, 10]), ("4s", [4, 8]), ("50tok", [5, 10]), (1.0, [10]),
