@@ -208,8 +208,8 @@ class Session:
             facts |= {"parameters": count, "flops": 6 * count * progress.tokens}
         self.run.sign(**facts)
         if self.trainer.passes and progress.seconds < 0.95 * self.trainer.budget.amount:
-            say(f"the text was read {self.trainer.passes:g} times, and more would be learned by heart: it ends before its budget of "
-                f"{self.recipe.training.budget} (training.passes). More text, or a larger network, would use the rest.")
+            say(f"the text was read {self.trainer.passes:g} times, and more would be learned by heart: it ends before its budget "
+                f"of {self.recipe.training.budget} (training.passes). More text, or a larger network, would use the rest.")
         say(f"{self.recipe.name}: {thousands(progress.tokens)} tokens in {duration(progress.seconds)}; "
             f"model in {self.run.path / 'model'}")
 
