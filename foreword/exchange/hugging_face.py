@@ -48,7 +48,7 @@ def family_of(recipe: Recipe) -> Family | None:
     if recipe.head is None:
         return None
     task = task_of(recipe)
-    if task is not None and task.read != "place":
+    if getattr(task, "read", "place") != "place":        # several tasks have none of their own
         return None
     return next((family for family in FAMILIES.values() if family.fits(recipe) and (task is None or kind(task) in family.tasks)),
                 None)

@@ -55,7 +55,7 @@ def test_weights_are_given_with_the_paths(tmp_path, halves) -> None:
 
 
 def test_text_is_made_into_stores_with_one_tokenizer(tmp_path, two, halves) -> None:
-    words = ["train", "gpt2", *SHORT, "--set", "tokenizer.vocabulary=400", "--out", tmp_path / "run"]
+    words = ["train", "gpt2", *SHORT, "--set", "tokenizer.vocabulary=400", "--set", "tokenizer.minimum=1", "--out", tmp_path / "run"]
     said = run(*words, "--data", f"{two[0]}=1", "--data", f"{two[1]}=1")
     said.right()
     assert "one tokenizer is learned from the text of all sources together" in said.err
