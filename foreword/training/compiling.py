@@ -11,10 +11,12 @@ from torch import nn
 
 from foreword.basics.messages import Fault, duration
 from foreword.basics.progress import say
+from foreword.parts import loops
 from foreword.parts.block import layers
 from foreword.training.hardware import Compile
 
 REACH = 0.65         # the share of its time in matrix products that a compiled step comes to, about
+SPARED = 0.03        # of a step at most, where our own loops fuse already: -5 to 3% on five shapes (benchmarks/RESULTS.md)
 COST = 15.0          # seconds of compiling, about
 TRIAL = 8            # steps timed before deciding, and again after compiling
 WARMING = 2          # first steps, whose time says nothing
@@ -29,6 +31,7 @@ class Compiling:
         self.wanted, self.clock = wanted, clock
         self.peak = peak or (lambda: products_a_second(next(model.parameters()).device))
         self.operations = 6 * sum(p.numel() for p in model.parameters() if p.dim() == 2)      # for one token, at least
+        self.fused = loops.fits(next(model.parameters()))
         self.tokens = 0
         self.open = bool(self.blocks) and wanted != "off" and able(next(model.parameters()).device, wanted)   # to be decided
         self.compiled = False
@@ -58,7 +61,7 @@ class Compiling:
         each = max(spent - self.spent, 1e-12) / len(self.times)      # of the budget, in one step
         left = pace * (1.0 - spent) / each
         busy = self.operations * self.tokens / pace / self.peak()    # the share of a step that matrix products need
-        saved = max(0.0, 1.0 - busy / REACH) * left
+        saved = min(max(0.0, 1.0 - busy / REACH), SPARED if self.fused else 1.0) * left
         if saved < COST:
             self.open = False
             say(f"not compiled: matrix products are {busy:.0%} of a step, and {duration(left)} left would not repay it")
