@@ -48,10 +48,11 @@ def family_of(recipe: Recipe) -> Family | None:
     if recipe.head is None:
         return None
     task = task_of(recipe)
-    if getattr(task, "read", "place") != "place":        # several tasks have none of their own
-        return None
-    return next((family for family in FAMILIES.values() if family.fits(recipe) and (task is None or kind(task) in family.tasks)),
-                None)
+
+    def has(family: Family) -> bool:
+        return task is None or (kind(task) in family.tasks and task.published)
+
+    return next((family for family in FAMILIES.values() if family.fits(recipe) and has(family)), None)
 
 
 def write(folder: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer | None, card: str = "") -> None:

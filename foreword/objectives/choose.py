@@ -12,17 +12,17 @@ from torch import Tensor
 from foreword.batches.encoded import Encoded
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge
-from foreword.objectives.examples import ExampleBatch, FromExamples, numbers
+from foreword.objectives.examples import ExampleBatch, FromSequences, numbers
 from foreword.parts.task_heads import SequenceHead
 
 
-class Choose(FromExamples):
+class Choose(FromSequences):
     """The right one of several answers; how many there are may differ from example to example."""
 
     kind: Literal["choose"] = "choose"
 
     def head(self, width: int) -> SequenceHead:
-        return SequenceHead(width, 1, self.reading, self.dropout, read=self.read)
+        return self.sequence_head(width, 1, bias=True)
 
     def targets(self, examples: Sequence[Encoded]) -> Tensor:
         return numbers(examples, torch.long, NOTHING)

@@ -12,11 +12,11 @@ from torch import Tensor
 from foreword.batches.encoded import Encoded
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge
-from foreword.objectives.examples import ExampleBatch, FromExamples, joined, numbers
+from foreword.objectives.examples import ExampleBatch, FromSequences, joined, numbers
 from foreword.parts.task_heads import SequenceHead
 
 
-class Classify(FromExamples):
+class Classify(FromSequences):
     """A softmax over classes, from one vector; of several windows of one text, from their mean."""
 
     kind: Literal["classify"] = "classify"
@@ -26,7 +26,7 @@ class Classify(FromExamples):
         return [] if len(self.labels) > 1 else [("labels", f"there must be at least two classes (it says {list(self.labels)}).")]
 
     def head(self, width: int) -> SequenceHead:
-        return SequenceHead(width, len(self.labels), self.reading, self.dropout, self.reading == "first", self.read)
+        return self.sequence_head(width, len(self.labels), bias=self.reading == "first")
 
     def targets(self, examples: Sequence[Encoded]) -> Tensor:
         return numbers(examples, torch.long, NOTHING)

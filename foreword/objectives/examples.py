@@ -16,7 +16,7 @@ from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Objective
 from foreword.objectives.layout import padded
-from foreword.parts.task_heads import Read, Reading
+from foreword.parts.task_heads import Read, Reading, SequenceHead
 from foreword.tokens.tokenizer import Tokenizer
 
 Unit = Literal["example", "sequence", "value"]        # what counts as one guess of a target
@@ -69,7 +69,6 @@ class FromExamples(Objective):
     labelled: ClassVar[bool] = True
     unit: ClassVar[Unit] = "example"
     reading: Reading = "first"
-    read: Read = "place"                 # of a sequence: the vector at that place, or "mean": of all; no Hugging Face class does
     dropout: float = 0.1                 # before the last layer of the head
     tells_padding: bool = False          # also to a network that looks back: for what reads its vectors from the other end
 
@@ -79,6 +78,11 @@ class FromExamples(Objective):
             return frozenset({"ids", "real", "segments"})
         # a network that looks back never sees what is padded at the right
         return frozenset({"ids", "real"} if self.tells_padding else {"ids"})
+
+    @property
+    def published(self) -> bool:
+        """Whether it is read as the papers, and the classes of transformers, read it."""
+        return True
 
     @property
     def specials(self) -> tuple[str, ...]:    # type: ignore[override]
@@ -113,6 +117,19 @@ class FromExamples(Objective):
         assert isinstance(part, ExampleBatch)
         read = [tokenizer.decode(ids[there].tolist(), keep_specials=True) for ids, there in zip(part.inputs.ids, part.there)]
         return "\n".join([f"{self.name}: {part.targets[self.name].tolist()}", *(f"reads: {text}" for text in read)])
+
+
+class FromSequences(FromExamples):
+    """Learns something of each sequence as a whole."""
+
+    read: Read = "place"                 # the vector where it is read, or "mean": of all its vectors
+
+    @property
+    def published(self) -> bool:
+        return self.read == "place"
+
+    def sequence_head(self, width: int, outputs: int, bias: bool) -> SequenceHead:
+        return SequenceHead(width, outputs, self.reading, self.dropout, bias, self.read)
 
 
 def examples_of(rows: Sequence[Row]) -> list[Encoded]:

@@ -13,12 +13,12 @@ from foreword.batches.encoded import Encoded
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import Batch, Charge
 from foreword.objectives.choose import sequence_scores, side_by_side
-from foreword.objectives.examples import ExampleBatch, FromExamples, charged
+from foreword.objectives.examples import ExampleBatch, FromSequences, charged
 from foreword.objectives.layout import filled_up
 from foreword.parts.task_heads import SequenceHead
 
 
-class Rank(FromExamples):
+class Rank(FromSequences):
     """A score for each candidate. The right ones share one unit of probability, each by its relevance."""
 
     kind: Literal["rank"] = "rank"
@@ -28,7 +28,7 @@ class Rank(FromExamples):
         return [] if self.gamma > 0 else [("gamma", f"gamma must be more than 0 (it says {self.gamma:g}).")]
 
     def head(self, width: int) -> SequenceHead:
-        return SequenceHead(width, 1, self.reading, self.dropout, self.reading == "first", self.read)
+        return self.sequence_head(width, 1, bias=self.reading == "first")
 
     def targets(self, examples: Sequence[Encoded]) -> Tensor:
         return torch.from_numpy(filled_up([_shares(one) for one in examples], np.nan, np.float32))

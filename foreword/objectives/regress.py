@@ -11,15 +11,15 @@ from torch import Tensor
 from foreword.batches.encoded import Encoded
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import Batch, Charge
-from foreword.objectives.examples import ExampleBatch, FromExamples, charged, joined, numbers
+from foreword.objectives.examples import ExampleBatch, FromSequences, charged, joined, numbers
 from foreword.parts.task_heads import SequenceHead
 
 
-class Regress(FromExamples):
+class Regress(FromSequences):
     kind: Literal["regress"] = "regress"
 
     def head(self, width: int) -> SequenceHead:
-        return SequenceHead(width, 1, self.reading, self.dropout, self.reading == "first", self.read)
+        return self.sequence_head(width, 1, bias=self.reading == "first")
 
     def targets(self, examples: Sequence[Encoded]) -> Tensor:
         return numbers(examples, torch.float32, float("nan"))

@@ -26,6 +26,8 @@ class Stepwise(Classify):
             found.append(("steps", f"steps must be at least 1 (it says {self.steps})."))
         if not 0 <= self.skip < 1:
             found.append(("skip", f"skip must be at least 0 and less than 1 (it says {self.skip:g})."))
+        if not self.published:
+            found.append(("read", "stepwise attends to the vectors of both texts: it has no place, and no mean, to read."))
         if self.reading != "first":
             found.append(("reading", "stepwise needs a network that looks both ways: it must know where each text stands."))
         return found

@@ -57,7 +57,7 @@ INLINE bits chance(bits place, uint64_t seed) {
 void drop(const float *x, float *out, long size, int64_t seed, float keep, long threads) {
     long most = workers(size, threads);
     const vector none = {0};
-    const whole least = (whole){0} + (int32_t)(keep * 2147483648.0);
+    const whole least = (whole){0} + (int32_t)fmin(keep * 2147483648.0, 2147483647.0);
     const float scale = 1.f / keep;
     bits lanes;
     for (int i = 0; i < LANES; i++) lanes[i] = i;

@@ -30,7 +30,7 @@ tags: [foreword, {recipe.name}]
 
 {task.learn.in_words.capitalize()}, learned with Foreword from {len(task.train):,} examples. The weights are those of step
 {progress.best.get("step", progress.step):,.0f}, the best on {len(task.dev):,} examples of dev.
-A sequence is {READ[objective.reading]}{"" if objective.read == "place" else "; the mean of its vectors is read"}.
+A sequence is {READ[objective.reading]}{"" if objective.published else "; the mean of its vectors is read"}.
 
 This folder opens with {opens}`foreword predict`.{alone} Scores and their intervals are in the run's `passport.json`.
 """

@@ -17,6 +17,7 @@ from foreword.networks.base import Model
 from foreword.objectives.combine import Together
 from foreword.objectives.examples import FromExamples
 from foreword.objectives.read_along import ReadAlong
+from foreword.objectives.stepwise import Stepwise
 from foreword.tasks.example import Example
 from foreword.transfer.answering import form_of, read
 from tests.labelled import KINDS, base, examples, phrase, task, tokenizer, way, writer
@@ -105,6 +106,15 @@ def test_the_mean_of_all_vectors_is_read_where_that_is_said(kind: str, family: s
     hidden = made.model.network(batch.inputs).last
     states = torch.stack([row[there].mean(0) for row, there in zip(hidden, batch.there)])
     torch.testing.assert_close(head.states(hidden, batch.there), states)
+
+
+@pytest.mark.parametrize("kind", ["tag", "span"])
+def test_where_every_vector_is_read_a_mean_is_refused(kind: str) -> None:
+    plain = form_of(kind).objective(task(kind).labels, "first", 0.0)
+    assert plain.published
+    with pytest.raises(ValueError, match="read"):
+        type(plain)(**plain.model_dump(), read="mean")
+    assert [name for name, _ in Stepwise(labels=("a", "b"), read="mean").faults()] == ["read"]
 
 
 @every_family
