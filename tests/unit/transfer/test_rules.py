@@ -10,7 +10,7 @@ import pytest
 from foreword.tasks.example import Example, Span
 from foreword.tasks.labelled import Labelled, load
 from foreword.tasks.learn import Choose, Extract, Rank, Tag
-from foreword.transfer.rules import RULES, Rarity, _between, between_shared_words, known_names
+from foreword.transfer.rules import RULES, Rarity, between_shared_words, known_names
 
 LEARN = {"tag": Tag(sentence="{s}", tags="{t}"), "span": Extract(question="{q}", context="{c}", spans="{s}"),
          "choice": Choose(context="{c}", choices="{a}", gold="{g}"), "rank": Rank(query="{q}", candidate="{c}", relevance="{r}")}
@@ -61,11 +61,6 @@ def test_the_answer_stands_between_rare_words_of_the_question(question, context,
     said = found.predictions[0]
     assert said in context
     assert answer in said
-
-
-def test_words_of_the_question_are_no_answer_to_it():
-    one = asked("Where is the old red mill", "The old red mill stands by a brook.", "stands")
-    assert _between(one, 1, Rarity(CONTEXTS)) == "stands", "between the words themselves the weight would be greatest"
 
 
 def test_dev_chooses_the_length_and_test_is_not_looked_at():
