@@ -48,6 +48,10 @@ class Answer:
     def likeliest(self) -> Candidate:
         return max(self.candidates, key=lambda one: one.forward)
 
+    def best(self, ranking: Ranking) -> Candidate:
+        """What another ranking would choose of these."""
+        return max(self.candidates, key=lambda one: ranking.score(one.forward, one.backward or 0.0, one.tokens))
+
 
 @dataclass(frozen=True)
 class Talker:

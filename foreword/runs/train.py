@@ -53,7 +53,9 @@ def train(recipe: Recipe, data: Path | Sequence[Source], out: Path, tensorboard:
         say(f"{out}: trains {start} further")
     session.resume()
     if run.passport().get("finished") and session.trainer.spent() >= 1.0:
-        say(f"{out}: this run is finished; nothing is left to do. A larger --budget would go on with it.")
+        more = ("A budget in steps, tokens or epochs would go on with it" if session.trainer.sated() else
+                "A larger --budget would go on with it")
+        say(f"{out}: this run is finished; nothing is left to do. {more}.")
     else:
         session.go(tensorboard)
     return run
@@ -207,7 +209,7 @@ class Session:
             count = self.model.parameter_count()
             facts |= {"parameters": count, "flops": 6 * count * progress.tokens}
         self.run.sign(**facts)
-        if self.trainer.passes and progress.seconds < 0.95 * self.trainer.budget.amount:
+        if self.trainer.sated():
             say(f"the text was read {self.trainer.passes:g} times, and more would be learned by heart: it ends before its budget "
                 f"of {self.recipe.training.budget} (training.passes). More text, or a larger network, would use the rest.")
         say(f"{self.recipe.name}: {thousands(progress.tokens)} tokens in {duration(progress.seconds)}; "

@@ -63,16 +63,6 @@ def distinct(n: int) -> Metric:
     return Metric(f"distinct-{n}", lambda reply, reference: grams(tokens(reply), n), share, percent=True)
 
 
-def level(first: Sequence[str], second: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Two systems' replies to the same prompts, of each two the longer one cut to the words of the shorter.
-
-    Distinct-n falls as replies grow, whatever is said: only equally long ones say which system repeats itself.
-    """
-    pairs = [(tokens(a), tokens(b)) for a, b in zip(first, second)]
-    cut = [(a[: len(b)], b[: len(a)]) for a, b in pairs]
-    return [" ".join(a) for a, _ in cut], [" ".join(b) for _, b in cut]
-
-
 def entropy(n: int) -> Metric:
     """Of the n-grams' distribution, in nats (Zhang et al. 2018)."""
     def nats(noted: Sequence[list]) -> float:

@@ -57,6 +57,10 @@ class Trainer:
         share = self.budget.spent(at.step, at.tokens, epochs, at.seconds)
         return share if self.passes is None else max(share, epochs / self.passes)
 
+    def sated(self) -> bool:
+        """Whether it ended because the text was read often enough, with time left."""
+        return self.passes is not None and self.stream.epochs(self.progress.step) >= self.passes - 1e-9
+
     def run(self) -> bool:
         """True when the budget was spent, False when asked to stop before."""
         for duty in self.duties:

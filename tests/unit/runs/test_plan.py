@@ -135,6 +135,17 @@ def test_a_budget_is_known_in_every_unit(monkeypatch, budget, tokens, seconds):
     assert found["sources"]["web"]["epochs"] == pytest.approx(0.75 * tokens / 4000)
 
 
+def test_a_plan_knows_that_a_text_is_read_so_many_times_at_most(monkeypatch):
+    monkeypatch.setattr("foreword.runs.plan.pace", lambda *given: Pace(100.0, "nothing", 1e9))
+    def tokens(budget, *more):
+        recipe = small("gpt2", "training.batch_size=8", f'training.budget="{budget}"', *more)
+        return plan(recipe, WORDS, Hardware(), {"web": (4000, 1.0)})["budget"]["tokens"]
+    assert tokens("10m") == 60_000
+    assert tokens("10m", "training.passes=10") == 40_000
+    assert tokens("5m", "training.passes=10") == 30_000, "the time is over before"
+    assert tokens("20epochs", "training.passes=10") == 80_000, "who asks for epochs gets them"
+
+
 def test_what_is_not_known_is_said():
     found = plan(small("gpt2", 'training.budget="3epochs"'), WORDS, Hardware(), timed=False)
     assert found["budget"]["tokens"] is found["pace"] is None

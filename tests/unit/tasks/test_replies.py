@@ -14,7 +14,6 @@ from foreword.tasks.replies import (
     dull,
     entropy,
     length,
-    level,
     match,
     meteor,
     metrics,
@@ -66,14 +65,6 @@ def test_distinct_entropy_and_length_by_hand():
     assert entropy(4).of(["a b"], [""]) == 0.0
     assert distinct(2).of(["a"], [""]) == 0.0
     assert length().of(["你好 ok !", "a"], ["", ""]) == 2.5
-
-
-def test_replies_of_equal_length_are_cut_in_pairs():
-    assert level(["a b c", "x", ""], ["d", "y z!", "w"]) == (["a", "x", ""], ["d", "y", ""])
-    # the same words over and over are the same share at any length only if lengths are equal
-    short, long = ["a b"] * 5, ["a b a b a b"] * 5
-    assert distinct(1).of(short, short) > distinct(1).of(long, long)
-    assert len({distinct(1).of(one, one) for one in level(short, long)}) == 1
 
 
 @pytest.mark.parametrize(("reply", "is_dull"), [
