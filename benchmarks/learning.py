@@ -194,7 +194,8 @@ def report(short: float = 300.0, long: float = 1000.0, seeds: Sequence[int] = SE
     for seed in seeds:
         jobs += [(name, entrant, seed, short) for name, entrant in ENTRANTS.items() if seed == seeds[0] or name in ASKED]
         jobs += [(name, ENTRANTS[name], seed, long) for name in (PEER, DEFAULT)]
-    print(f"learning: up to {sum(job[3] for job in jobs) / cores() / 60:.0f} minutes on {cores()} cores", file=sys.stderr, flush=True)
+    minutes = sum(job[3] for job in jobs) / cores() / 60
+    print(f"learning: up to {minutes:.0f} minutes on {cores()} cores", file=sys.stderr, flush=True)
     return "\n".join(table(run(jobs, "shakespeare")))
 
 
