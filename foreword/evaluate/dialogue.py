@@ -22,6 +22,7 @@ from foreword.tokens.store import TokenStore
 from foreword.tokens.turns import SKIPPED, parted
 
 EVEN = "MMI, as long"     # ranked with a length bonus, so that replies are as long as unranked ones
+TELLING = ("dull replies", "distinct-1", "distinct-2")
 AT_ONCE = 8            # prompts answered together
 FEWEST = 20            # prompts below which nothing is said about a difference
 
@@ -114,8 +115,8 @@ class DialogueReport:
             return ""
         if len(self.asked) < FEWEST:
             return f"{len(self.asked)} prompts are too few to say whether MMI helps; give at least {FEWEST}."
-        by_name = {one.metric.name: one for one in self.even}
-        telling = [by_name[name] for name in ("dull replies", "distinct-1", "distinct-2")]
+        by_name = {one.metric.name: one for one in self.differences}
+        telling = [by_name[name] for name in TELLING]
         signs = [one.sign for one in telling]
         found = {(False, True): "helps", (True, False): "hurts", (True, True): "helps in part and hurts in part",
                  (False, False): "makes no difference that could be measured"}[min(signs) < 0, max(signs) > 0]
@@ -124,9 +125,10 @@ class DialogueReport:
         gain = [one.metric.name for one in price if one.sign > 0]
         near = (f" It is further from what people said ({', '.join(cost)})." if cost else
                 f" It is nearer to what people said ({', '.join(gain)})." if gain else "")
+        as_long = "; ".join(str(one) for one in self.even if one.metric.name in TELLING)
         return (f"MMI {found} on this data: " + "; ".join(map(str, telling)) + f". {len(self.asked)} prompts, the same "
-                f"candidates with and without choosing, replies as long as without (--length-bonus {self.bonus:.2f}), "
-                f"95% intervals of a paired bootstrap.{near}")
+                f"candidates with and without choosing, 95% intervals of a paired bootstrap.{near}\n"
+                f"With replies as long as without choosing (--length-bonus {self.bonus:.2f}): {as_long}.")
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every prompt, and what each system answered."""

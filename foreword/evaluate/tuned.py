@@ -209,6 +209,26 @@ def curve(study: Study) -> str:
     return as_svg(figure)
 
 
+def side_by_side(study: Study) -> str:
+    """Test of every row with its seeds; nothing where there are several numbers of labels: `curve` shows those."""
+    if len(_main(study)) > 1:
+        return ""
+    rows = [row for row in study.rows if row.chosen][::-1]
+    figure, axes = figure_of_height(0.8 + 0.34 * len(rows))
+    scale = 100.0
+    for at, row in enumerate(rows):
+        colour = COLOURS[0] if row.name == _main(study)[0].name else COLOURS[1] if row.tries[0].run else COLOURS[-1]
+        low, high = row.over_seeds if math.isfinite(row.over_seeds[0]) else row.over_examples
+        if math.isfinite(low):
+            axes.plot([scale * low, scale * high], [at, at], color=colour, linewidth=5, alpha=0.25, solid_capstyle="butt")
+        axes.scatter([scale * one for one in row.tests], [at] * len(row.tries), color=colour, s=9, alpha=0.6, linewidths=0)
+        axes.scatter([scale * row.test], [at], color=colour, marker="|", s=160)
+    axes.set_yticks(range(len(rows)), [row.name for row in rows])
+    axes.set_ylim(-0.6, len(rows) - 0.4)
+    axes.set_xlabel(f"{study.metric} on test")
+    return as_svg(figure)
+
+
 def transferred(study: Study) -> str:
     """Test by the number of layers transferred (Radford et al. 2018, figure 2, left); nothing where that was not asked."""
     rows = [row for row in study.rows if row.chosen and row.layers is not None]
@@ -290,5 +310,5 @@ def save(study: Study, folder: Path, model: str) -> None:
                  ("examples", f"train {len(task.train):,}, dev {_each(_devs(study))}, test {len(task.test):,}"),
                  *(("note", note) for note in task.notes), ("runs", str(folder))])
     render("tuned.html", folder / "report.html", page=page, rows=rows(study), apart=differences(study), curve=curve(study),
-           transferred=transferred(study), answers=answers(study))
+           side_by_side=side_by_side(study), transferred=transferred(study), answers=answers(study))
     write_json(folder / "study.json", values(study))

@@ -73,7 +73,7 @@ def test_all_systems_answer_the_same_prompts_with_the_same_candidates():
     assert list(report.rows())[3]["MMI"] == "number 3 is good"
 
 
-def test_the_answer_rests_on_replies_that_are_as_long():
+def test_replies_that_are_as_long_stand_beside():
     """Ranking prefers a long reply that says little; at the length of first samples it gives a short one that says more."""
     asked = [Prompt((f"what about {i}?",), f"number {i}") for i in range(30)]
     answers = [Answer((Candidate(f"well {i} and so on and so on", 3, 8, -9.0, -1.0, -1.0), Candidate(f"say {i}", 2, 2, -5.0, -2.0, -2.0),

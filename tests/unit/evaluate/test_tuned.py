@@ -83,6 +83,16 @@ def test_layers_are_drawn_where_they_were_asked() -> None:
     assert "layers transferred" in drawn
 
 
+def test_with_one_number_of_labels_all_rows_stand_side_by_side() -> None:
+    study = made()
+    assert tuned.side_by_side(study) == "", "the curve shows several numbers of labels"
+    alone = replace(study, rows=(*study.rows[:3], study.rows[-1]), floors={16: 0.5})
+    drawn = tuned.side_by_side(alone)
+    assert tuned.curve(alone) == ""
+    assert [name in drawn for name in ("pretrained", "TF-IDF", "majority", "accuracy on test")] == [True] * 4
+    assert drawn.count(">pretrained<") == 1, "what was not chosen is not shown"
+
+
 def test_the_confusion_matrix_counts() -> None:
     study = made()
     said = ["good"] * 8
