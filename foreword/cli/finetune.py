@@ -23,8 +23,9 @@ def finetune(
     labels: Annotated[int | None, typer.Option(
         help="Only so many training examples, the shares of the classes kept; of dev then no more either, or than 500.")] = None,
     seed: Annotated[int, typer.Option(help="Where all chance comes from.")] = 0,
-    learning_rate: Annotated[float | None, typer.Option(
-        help="The published one if not said, in proportion larger for a narrower network; 1e-3 with --features.")] = None,
+    learning_rate: Annotated[str, typer.Option(
+        help="The published one if not said, in proportion larger for a narrower network; 1e-3 with --features. Several, as "
+             "3e-4,1e-3: a study in which dev chooses.")] = "",
     batch_size: Annotated[int | None, typer.Option(help="Examples in a step; 32 if not said.")] = None,
     epochs: Annotated[float | None, typer.Option(
         help="How often every example is read; 3 times if not said, 5 with --multi.")] = None,
@@ -64,15 +65,17 @@ def finetune(
     from foreword.transfer.finetune import Tuning
     from foreword.transfer.finetune import finetune as tune
     from foreword.transfer.multitask import EPOCHS, folder_of, multitask
-    from foreword.transfer.plan import Plan, curve_of, layers_of
+    from foreword.transfer.plan import Plan, curve_of, layers_of, rates_of
     from foreword.transfer.protocol import study
 
     size = 32 if batch_size is None else batch_size
     depths = layers_of(layers) if layers else (None,)
     depth = depths[0] if len(depths) == 1 else None
     often = epochs if epochs is not None else EPOCHS if multi else Tuning.epochs
-    how = Tuning(often, size, learning_rate, seed, labels, init, depth, aux, patience, tuple(settings or ()), features)
-    several = seeds is not None or grid or curve or restarts or compare or ensemble or len(depths) > 1
+    rates = rates_of(learning_rate) if learning_rate else (None,)
+    rate = rates[0] if len(rates) == 1 else None
+    how = Tuning(often, size, rate, seed, labels, init, depth, aux, patience, tuple(settings or ()), features)
+    several = seeds is not None or grid or curve or restarts or compare or ensemble or len(depths) > 1 or len(rates) > 1
     if multi:
         if several:
             raise Fault("--multi is one run, and no study.", "Leave it out, or the options of a study.")
@@ -90,7 +93,8 @@ def finetune(
         if grid and batch_size is not None:
             raise Fault("--grid tries its own batch sizes.", "Leave out --batch-size or --grid.")
         plan = Plan(5 if seeds is None else seeds, grid, curve_of(curve, labelled) if curve else (), restarts,
-                    tuple(compare or ()), depths if len(depths) > 1 else (), ensemble)
+                    tuple(compare or ()), depths if len(depths) > 1 else (), ensemble,
+                    tuple(filter(None, rates)) if len(rates) > 1 else ())
         found = study(model, labelled, folder, how, plan, hardware)
         tuned.save(found, folder, model.name)
         print(json.dumps(tuned.values(found), ensure_ascii=False) if as_json else "\n".join([*tuned.table(found), str(folder)]))

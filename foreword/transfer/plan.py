@@ -36,12 +36,13 @@ class Plan:
     compare: tuple[str, ...] = ()                    # controls and other models, with the same seeds
     layers: tuple[int | None, ...] = ()              # so many transferred, from below; None: all. Empty: as the tuning says
     ensemble: bool = False
+    rates: tuple[float, ...] = ()                    # each in turn, with the tuning's batch size; empty: the tuning's own
 
     def check(self, model: Path, task: Labelled, how: Tuning, out: Path) -> None:
         wrong = [
             (self.seeds < 1, f"--seeds {self.seeds}: there must be at least one.", ""),
             (self.restarts < 0, f"--restarts {self.restarts}: it cannot be fewer than none.", ""),
-            (self.grid and how.learning_rate is not None, "--grid tries its own rates.", "Leave out --learning-rate or --grid."),
+            (self.grid and (self.rates or how.learning_rate is not None), "--grid tries its own rates.", "Leave out --learning-rate or --grid."),
             (self.grid and how.features, "--grid tries rates for the whole network, and with --features it is frozen.",
              "Leave out --grid; --learning-rate gives another rate."),
             (self.layers and how.features, "--layers draws the others, and with --features they would stay as they are drawn.",
@@ -104,6 +105,18 @@ def curve_of(text: str, task: Labelled) -> tuple[int | None, ...]:
             say(f"{word} of {there:,} training examples: {size:,}")
             size = size if size < there else None
         found.append(size)
+    return tuple(dict.fromkeys(found))
+
+
+def rates_of(text: str) -> tuple[float, ...]:
+    """'3e-4,1e-3' -> (3e-4, 1e-3)."""
+    try:
+        found = tuple(float(word) for word in text.split(","))
+    except ValueError:
+        found = ()
+    if not found or not all(0 < rate < math.inf for rate in found):
+        raise Fault(f"--learning-rate {text}: it must be a number above 0; several, parted by commas, are a study.",
+                    "For instance: 1e-3 or 3e-4,1e-3,3e-3")
     return tuple(dict.fromkeys(found))
 
 

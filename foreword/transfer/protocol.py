@@ -92,7 +92,7 @@ class Work:
 
     def grid(self, one: Contender) -> list[tuple[float | None, int]]:
         if not self.plan.grid:
-            return [(one.how.learning_rate, one.how.batch_size)]
+            return [(rate, one.how.batch_size) for rate in self.plan.rates or (one.how.learning_rate,)]
         wider = max(1.0, PUBLISHED / trunk_of(open_model(one.model).recipe.network).width)
         return [(rate * wider, batch) for rate, batch in itertools.product(RATES, BATCHES)]
 
@@ -112,7 +112,7 @@ class Work:
         """What differs among the runs of this study is in their folders' names."""
         parts = [f"labels-{how.labels or 'all'}"] if self.plan.curve else []
         parts += [one.place] if one.place else []
-        parts += [f"rate-{how.learning_rate:.2e}-batch-{how.batch_size}"] if self.plan.grid else []
+        parts += [f"rate-{how.learning_rate:.2e}-batch-{how.batch_size}"] if self.plan.grid or self.plan.rates else []
         return self.out.joinpath(*parts)
 
     def attempt(self, one: Contender, how: Tuning, seed: int) -> Try:

@@ -77,6 +77,8 @@ def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
     out = tmp_path / "out"
     assert "--grid tries its own rates" in run("finetune", base, data, "--out", out, "--grid", "--learning-rate", "1e-3").fault()
     assert "--grid tries its own batch sizes" in run("finetune", base, data, "--out", out, "--grid", "--batch-size", 8).fault()
+    assert "--learning-rate fast" in run("finetune", base, data, "--out", out, "--learning-rate", "fast").fault()
+    assert "--grid tries its own rates" in run("finetune", base, data, "--out", out, "--grid", "--learning-rate", "1e-3,1e-4").fault()
     assert "--curve 8;9" in run("finetune", base, data, "--out", out, "--curve", "8;9").fault()
     assert "--curve 1%: of 48 training examples that is 0" in run("finetune", base, data, "--out", out, "--curve", "1%").fault()
     assert "--layers 5: " in run("finetune", base, data, "--out", out, "--layers", "0,5").fault()

@@ -17,7 +17,7 @@ from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled import Labelled
 from foreword.transfer import protocol
 from foreword.transfer.finetune import Sitting, Tuning
-from foreword.transfer.plan import Plan
+from foreword.transfer.plan import Plan, rates_of
 from foreword.transfer.protocol import AGAIN, Study, study
 from foreword.transfer.subset import subset
 from foreword.transfer.worth import NOTHING, TOGETHER, Apart, Row, Try, Worth, over_seeds
@@ -164,6 +164,24 @@ def test_test_has_no_say(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert max(cells, key=lambda row: row.dev).chosen
     assert one.find("pretrained")[0].test == pytest.approx(1 - two.find("pretrained")[0].test)
     assert [row.rate for row in cells] == pytest.approx([rate * 24 for rate in (2e-5, 3e-5, 5e-5)])      # 768 / 32 times as large
+
+
+def test_of_several_rates_dev_chooses_for_every_beginning(base: Path, tmp_path: Path) -> None:
+    """One rate at which nothing is learned, one at which everything is: each is tried, in a folder of its own."""
+    found = study(base, task("classify", 48), tmp_path / "out", replace(QUICK, epochs=8, learning_rate=None),
+                  Plan(2, rates=(1e-9, 3e-3), compare=("scratch",)))
+    tuned = [row for row in found.rows if row.tries[0].run]
+    assert [(row.name, row.rate, row.chosen) for row in tuned] == [
+        (name, rate, rate == 3e-3) for name in ("pretrained", "scratch") for rate in (1e-9, 3e-3)]
+    assert (tmp_path / "out" / "rate-3.00e-03-batch-16" / "seed-1").is_dir()
+    assert (tmp_path / "out" / "scratch" / "rate-1.00e-09-batch-16" / "seed-0").is_dir()
+
+
+@pytest.mark.parametrize("text", ["", "much", "1e-3,", "1e-3;3e-3", "0", "-1e-3", "nan", "1e-3,inf"])
+def test_rates_are_numbers_above_nothing(text: str) -> None:
+    with pytest.raises(Fault, match="3e-4,1e-3,3e-3"):
+        rates_of(text)
+    assert rates_of("1e-3, 3e-4,1e-3") == (1e-3, 3e-4)
 
 
 def test_a_seed_that_learned_nothing_has_collapsed_and_begins_again(base: Path, tmp_path: Path) -> None:
