@@ -63,6 +63,14 @@ def test_the_answer_stands_between_rare_words_of_the_question(question, context,
     assert answer in said
 
 
+def test_a_word_of_the_question_is_no_answer_to_it():
+    """The fifth of nine in a row is nearer to all of them than any word outside (6.2 against 5.5 of their weight)."""
+    question = "one two three four five six seven eight nine"
+    example = asked(question, f"{question} behind that old house stood a tree", "behind")
+    found = between_shared_words(made("span", [example, *(asked("the", text, "river") for text in CONTEXTS)], test=[example]))
+    assert not set(found.predictions[0].split()) & set(question.split())
+
+
 def test_dev_chooses_the_length_and_test_is_not_looked_at():
     pairs = [asked("When was the tower built", "The tower was built in the year of 1173 A D", "in the year of 1173 A")]
     task = made("span", pairs)
