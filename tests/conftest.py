@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,12 @@ from foreword.tokens.store import TokenStore
 from tests.tiny import dialogues, documents, store_kind
 
 SETTINGS = {"byte": {}, "byte_bpe": {"vocabulary": 512}, "wordpiece": {"vocabulary": 512, "lowercase": True}}
+
+
+def pytest_configure() -> None:
+    """A shell that starts tests in the background has them ignore Ctrl-C, and with them the programs they start and interrupt."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

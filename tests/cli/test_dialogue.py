@@ -172,10 +172,11 @@ def test_evaluate_answers_whether_mmi_helps(talkers, tmp_path):
         assert word in said, word
     rows = [json.loads(line) for line in (tmp_path / "said.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 24
-    assert set(rows[0]) == {"turns", "first sample", "likeliest", "MMI", "person"}
+    assert set(rows[0]) == {"turns", "first sample", "likeliest", "MMI", "MMI, as long", "person"}
     found = json.loads(run(*words, "--mmi", talkers["en-backward"], "--json").right())[str(talkers["en-forward"])]
     assert found["prompts"] == 24
-    assert len(found["mmi"]["dull replies"]) == 4
+    assert len(found["mmi"]["dull replies"]) == len(found["mmi_as_long"]["dull replies"]) == 4
+    assert f"--length-bonus {found['length_bonus']:.2f}" in said
     alone = run("evaluate", talkers["en-forward"], "dialogue", "--data", talkers["en-store"]).right()
     assert "MMI" not in alone
     few = run("evaluate", talkers["en-forward"], "dialogue", "--data", talkers["en-text"], "--limit", 3, "--mmi", talkers["en-backward"])

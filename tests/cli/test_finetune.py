@@ -131,7 +131,7 @@ def test_a_span_that_is_not_in_its_text(base: Path, tmp_path: Path) -> None:
     (["--labels", 1000], ["--labels 1,000", "training examples"]),
     (["--labels", 1], ["has 2 classes, and each needs an example"]),
     (["--epochs", 0], ["epochs must be more than 0"]),
-    (["--learning-rate", -1], ["learning_rate must be more than 0"]),
+    (["--learning-rate", -1], ["--learning-rate -1", "a number above 0"]),
     (["--batch-size", 0], ["batch_size must be at least 1"]),
     (["--set", "batches.length=96"], ["do not fit the network's context"]),
     (["--set", "batches.length=4"], ["leaves no room"]),
