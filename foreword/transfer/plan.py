@@ -42,7 +42,8 @@ class Plan:
         wrong = [
             (self.seeds < 1, f"--seeds {self.seeds}: there must be at least one.", ""),
             (self.restarts < 0, f"--restarts {self.restarts}: it cannot be fewer than none.", ""),
-            (self.grid and (self.rates or how.learning_rate is not None), "--grid tries its own rates.", "Leave out --learning-rate or --grid."),
+            (self.grid and (self.rates or how.learning_rate is not None), "--grid tries its own rates.",
+             "Leave out --learning-rate or --grid."),
             (self.grid and how.features, "--grid tries rates for the whole network, and with --features it is frozen.",
              "Leave out --grid; --learning-rate gives another rate."),
             (self.layers and how.features, "--layers draws the others, and with --features they would stay as they are drawn.",
