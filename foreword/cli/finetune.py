@@ -72,7 +72,7 @@ def finetune(
     depths = layers_of(layers) if layers else (None,)
     depth = depths[0] if len(depths) == 1 else None
     often = epochs if epochs is not None else EPOCHS if multi else Tuning.epochs
-    rates = rates_of(learning_rate) if learning_rate else (None,)
+    rates = rates_of(learning_rate) if learning_rate else ()
     rate = rates[0] if len(rates) == 1 else None
     how = Tuning(often, size, rate, seed, labels, init, depth, aux, patience, tuple(settings or ()), features)
     several = seeds is not None or grid or curve or restarts or compare or ensemble or len(depths) > 1 or len(rates) > 1
@@ -94,7 +94,7 @@ def finetune(
             raise Fault("--grid tries its own batch sizes.", "Leave out --batch-size or --grid.")
         plan = Plan(5 if seeds is None else seeds, grid, curve_of(curve, labelled) if curve else (), restarts,
                     tuple(compare or ()), depths if len(depths) > 1 else (), ensemble,
-                    tuple(filter(None, rates)) if len(rates) > 1 else ())
+                    rates if len(rates) > 1 else ())
         found = study(model, labelled, folder, how, plan, hardware)
         tuned.save(found, folder, model.name)
         print(json.dumps(tuned.values(found), ensure_ascii=False) if as_json else "\n".join([*tuned.table(found), str(folder)]))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import mean
 from typing import Any
 
 from foreword.basics.messages import Fault
@@ -179,5 +178,5 @@ def _as_long(answers: Sequence[Answer], ranking: Ranking) -> tuple[float, list[s
     plain = replace(ranking, length_bonus=0.0)
     choices = [[(plain.score(one.forward, one.backward or 0.0, one.tokens), one.tokens) for one in answer.candidates]
                for answer in answers]
-    bonus = even_bonus(choices, mean(answer.first.tokens for answer in answers))
+    bonus = even_bonus(choices, sum(answer.first.tokens for answer in answers))
     return bonus, [answer.best(replace(ranking, length_bonus=bonus)).text for answer in answers]

@@ -45,22 +45,22 @@ class Ranking:
         return self.balance * forward + (1 - self.balance) * backward + self.length_bonus * tokens
 
 
-def even_bonus(choices: Sequence[Sequence[tuple[float, int]]], tokens: float) -> float:
-    """The length bonus at which the best of each choice of (score, tokens) have `tokens` in the mean, or just more; of several
-    the nearest to 0.
+def even_bonus(choices: Sequence[Sequence[tuple[float, int]]], tokens: int) -> float:
+    """The length bonus at which the best of each choice of (score, tokens) have `tokens` in all, or just more; of several the
+    nearest to 0.
 
     A longer reply recalls more, so ranking alone lengthens replies. Li et al. (2016, section 4.3) weigh length as well.
     """
-    def beyond(bonus: float) -> float:
+    def beyond(bonus: float) -> int:
         best = [max(choice, key=lambda one: one[0] + bonus * one[1]) for choice in choices]
-        return sum(length for _, length in best) - tokens * len(choices)
+        return sum(length for _, length in best) - tokens
 
     # from here on, length alone decides
     most = 1 + max(max(score for score, _ in choice) - min(score for score, _ in choice) for choice in choices)
     if beyond(most) < 0:
-        raise Fault(f"no choice among these replies is {tokens:g} tokens long in the mean.")
+        raise Fault(f"no choice among these replies has {tokens:,} tokens.")
 
-    def least(reached: Callable[[float], bool]) -> float:
+    def least(reached: Callable[[int], bool]) -> float:
         low, high = -most, most
         while high - low > PRICE:
             middle = (low + high) / 2

@@ -127,11 +127,13 @@ def test_an_even_bonus_makes_choices_just_as_long():
 
     assert mean_length(0.0) > 6
     for asked in (1.5, 4.0, 8.0):
-        bonus = even_bonus(choices, asked)
+        bonus = even_bonus(choices, round(asked * 400))
         assert asked <= mean_length(bonus) <= asked + 8 / 400 + 1e-9, "one choice more at most"
         assert mean_length(bonus - 1e-5) < asked or mean_length(bonus) == asked
         assert bonus > 0 or mean_length(bonus + 1e-5) > asked, "as near to 0 as may be"
-    assert even_bonus(choices, mean_length(0.0)) == 0.0, "nothing is paid where nothing is needed"
+    assert even_bonus(choices, round(mean_length(0.0) * 400)) == 0.0, "nothing is paid where nothing is needed"
     assert even_bonus([[(1.0, 3), (2.0, 3)]], 3) == 0.0
-    with pytest.raises(Fault, match="10 tokens"):
-        even_bonus(choices, 10)
+    with pytest.raises(Fault, match="4,000 tokens"):
+        even_bonus(choices, 4000)
+    for answers in range(1, 200):                # one candidate each: nothing to choose, and no rounding makes it too short
+        assert even_bonus([[(-1.0, 1)]] * answers, answers) == 0.0
