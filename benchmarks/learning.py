@@ -26,6 +26,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
+from foreword.basics.cores import cores  # noqa: E402
+
 SIZE = 1_115_394          # characters of each text: all of tiny Shakespeare
 SEEDS = (0, 1, 2)
 
@@ -85,11 +87,6 @@ def code() -> str:
     for path in sorted(path for path in package.rglob("*") if path.suffix in (".py", ".c", ".h")):
         digest.update(path.read_bytes())
     return digest.hexdigest()
-
-
-def cores() -> int:
-    """Those this process may use (`taskset -c 0 make bench ARGS=learning` leaves the others to somebody else)."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def core_seconds() -> float:

@@ -20,6 +20,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
+
+from foreword.basics.cores import cores  # noqa: E402
+
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 SECTION = re.compile(r"^## (\w+), (\S+)\n\n```text\n(.*?)\n```$", re.M | re.S)
 PACKAGES = ("torch", "transformers", "ctranslate2", "tokenizers", "tiktoken", "numpy")
@@ -42,14 +45,10 @@ def report(name: str) -> str:
 def machine() -> list[str]:
     """What a reader must know before comparing."""
     memory = _line("/proc/meminfo", "MemTotal").removesuffix(" kB")
-    return [f"- processor: {_line('/proc/cpuinfo', 'model name') or platform.processor()}, {_cores()} cores",
+    return [f"- processor: {_line('/proc/cpuinfo', 'model name') or platform.processor()}, {cores()} cores",
             f"- memory: {f'{int(memory) / 1e6:.1f} GB' if memory.isdigit() else 'not known'}",
             f"- {platform.system()} {platform.release()}, Python {platform.python_version()}",
             f"- {', '.join(f'{name} {_version(name)}' for name in PACKAGES)}"]
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _line(file: str, name: str) -> str:

@@ -20,6 +20,7 @@ from foreword.assembly import loader
 from foreword.assembly.build import check_tokenizer
 from foreword.assembly.recipe import Recipe
 from foreword.basics import toml
+from foreword.basics.cores import cores
 from foreword.basics.files import write_json, write_text
 from foreword.basics.messages import Fault, RunFailed, thousands
 from foreword.basics.progress import say
@@ -102,10 +103,6 @@ def summary(every: Sequence[Member], out: Path) -> list[dict[str, Any]]:
         found.append({"settings": list(values), "valid": mean(scores), "spread": stdev(scores) if len(scores) > 1 else 0.0,
                       "seeds": scores})
     return sorted(found, key=lambda one: one["valid"])
-
-
-def cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def fastest(recipe: Recipe, data: Path) -> int:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from foreword.basics.cores import cores
 from foreword.text.document import Document
 
 PACKAGES = ("numpy", "torch", "sympy", "networkx")
@@ -29,8 +30,7 @@ def found_documents(packages: Sequence[str] = PACKAGES, workers: int | None = No
         if folder := _folder(package):
             files.extend(_files(folder, package))
     groups = [files[start:start + 64] for start in range(0, len(files), 64)]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    workers = min(workers or cores, len(groups))
+    workers = min(workers or cores(), len(groups))
     if workers <= 1:
         for group in groups:
             yield from _read(group)

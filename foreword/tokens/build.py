@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from foreword.basics.cores import cores
 from foreword.basics.files import read_json, write_atomically, write_json
 from foreword.basics.messages import Fault, Faults, RunFailed, thousands
 from foreword.basics.progress import Ticker, say, ticking
@@ -204,7 +205,7 @@ def _encode_all(job: Job, work: list[Unit], workers: int | None, small: int) -> 
     total = sum(unit.size for unit in work)
     finished = total - sum(work[number].size for number in left)
     if workers is None:
-        workers = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        workers = cores()
     with ticking("encoding") as ticker:
         results = _inline(job, work, left) if workers <= 1 or total < small or len(left) <= 1 else _pooled(
             job, work, left, min(workers, len(left)))
