@@ -220,7 +220,8 @@ def side_by_side(study: Study) -> str:
         colour = COLOURS[0] if row.name == _main(study)[0].name else COLOURS[1] if row.tries[0].run else COLOURS[-1]
         low, high = row.over_seeds if math.isfinite(row.over_seeds[0]) else row.over_examples
         if math.isfinite(low):
-            axes.plot([scale * low, scale * high], [at, at], color=colour, linewidth=5, alpha=0.25, solid_capstyle="butt")
+            axes.plot([scale * low, scale * high], [at, at], color=colour, linewidth=5, alpha=0.25, solid_capstyle="butt",
+                      zorder=0)
         axes.scatter([scale * one for one in row.tests], [at] * len(row.tries), color=colour, s=9, alpha=0.6, linewidths=0)
         axes.scatter([scale * row.test], [at], color=colour, marker="|", s=160)
     axes.set_yticks(range(len(rows)), [row.name for row in rows])
