@@ -53,22 +53,101 @@ INLINE bits chance(bits place, uint64_t seed) {
     return x ^ (x >> 16);
 }
 
+INLINE bits counted(void) {
+    bits lanes;
+    for (int i = 0; i < LANES; i++) lanes[i] = i;
+    return lanes;
+}
+
+/* 1 / keep with probability `keep`, else 0, for LANES places from `place` on */
+INLINE vector kept(uint32_t place, uint64_t seed, float keep) {
+    const vector none = {0};
+    const whole least = (whole){0} + (int32_t)fmin(keep * 2147483648.0, 2147483647.0);
+    return either((whole)(chance(counted() + place, seed) >> 1) < least, none + 1.f / keep, none);
+}
+
 /* x / keep with probability `keep`, else 0; what is passed back is the same of the upstream. No mask is kept: the seed is. */
 void drop(const float *x, float *out, long size, int64_t seed, float keep, long threads) {
     long most = workers(size, threads);
-    const vector none = {0};
-    const whole least = (whole){0} + (int32_t)fmin(keep * 2147483648.0, 2147483647.0);
-    const float scale = 1.f / keep;
-    bits lanes;
-    for (int i = 0; i < LANES; i++) lanes[i] = i;
 #pragma omp parallel for num_threads(most) schedule(static)
     for (long part = 0; part < most; part++) {
         long i = size * part / most, stop = size * (part + 1) / most;
-        for (; i + LANES <= stop; i += LANES)
-            *(vector *)(out + i) = either((whole)(chance(lanes + (uint32_t)i, seed) >> 1) < least, load(x + i) * scale, none);
-        for (; i < stop; i++) {
-            bits here = (bits){0} + (uint32_t)i;
-            out[i] = ((whole)(chance(here, seed) >> 1))[0] < least[0] ? x[i] * scale : 0.f;
+        for (; i + LANES <= stop; i += LANES) *(vector *)(out + i) = load(x + i) * kept(i, seed, keep);
+        for (; i < stop; i++) out[i] = x[i] * kept(i, seed, keep)[0];
+    }
+}
+
+/* up to LANES numbers, `fill` after them; and back */
+INLINE vector first_of(const float *from, long count, float fill) {
+    vector x = (vector){0} + fill;
+    if (count >= LANES) return load(from);
+    memcpy(&x, from, 4 * count);
+    return x;
+}
+
+INLINE void put(float *to, vector x, long count) {
+    if (count >= LANES) *(vector *)to = x;
+    else memcpy(to, &x, 4 * count);
+}
+
+/* where a query may look: all of the row, or what its mask says */
+INLINE whole visible(const uint8_t *seen, long i, long keys) {
+    whole all = (whole)(counted() + (uint32_t)i) < (int32_t)keys;
+    if (!seen) return all;
+    bytes some = {0};
+    memcpy(&some, seen + i, keys - i < LANES ? keys - i : LANES);
+    return all & (__builtin_convertvector(some, whole) != 0);
+}
+
+/* Scores of queries and keys [batch, heads, queries, keys] become the weights of the keys, some of them dropped: softmax of
+   `scale` x scores over what is seen [batch or 1, queries or 1, keys], times 1 / keep or 0. `sums` keeps the logarithm of what
+   each row was divided by. Chance is that of the places from `first` on. Rows that see nothing have no weights. */
+void weigh(float *scores, float *sums, const uint8_t *seen, long rows, long heads, long queries, long keys, long by_batch,
+           long by_query, float scale, int64_t seed, long first, float keep, long threads) {
+    const vector none = {0};
+    long most = workers(rows * keys, threads);
+#pragma omp parallel for num_threads(most) schedule(static)
+    for (long row = 0; row < rows; row++) {
+        float *x = scores + row * keys;
+        const uint8_t *may = seen ? seen + row / queries / heads * by_batch + row % queries * by_query : 0;
+        vector tops = none - INFINITY, totals = none;
+        for (long i = 0; i < keys; i += LANES) {
+            vector here = either(visible(may, i, keys), scale * first_of(x + i, keys - i, 0), none - INFINITY);
+            tops = either(here > tops, here, tops);
+        }
+        float top = -INFINITY, total;
+        for (int i = 0; i < LANES; i++) top = tops[i] > top ? tops[i] : top;
+        for (long i = 0; i < keys; i += LANES) {
+            vector here = scale * first_of(x + i, keys - i, 0) - top;
+            here = either(visible(may, i, keys), exponential(at_most(here, 0)), none);
+            totals += here;
+            put(x + i, here, keys - i);
+        }
+        total = summed(totals);
+        sums[row] = total > 0 ? top + logf(total) : 0;
+        float over = total > 0 ? 1.f / total : 0;
+        for (long i = 0; i < keys; i += LANES)
+            put(x + i, over * first_of(x + i, keys - i, 0) * kept(first + row * keys + i, seed, keep), keys - i);
+    }
+}
+
+/* The way back: scores become the same weights again, and `upstream`, what is passed back to the weights, becomes what is passed
+   back to the scores, where `along` is the sum of upstream x weights of each row. */
+void weigh_back(float *scores, float *upstream, const float *sums, const float *along, const uint8_t *seen, long rows, long heads,
+                long queries, long keys, long by_batch, long by_query, float scale, int64_t seed, long first, float keep,
+                long threads) {
+    const vector none = {0};
+    long most = workers(rows * keys, threads);
+#pragma omp parallel for num_threads(most) schedule(static)
+    for (long row = 0; row < rows; row++) {
+        float *x = scores + row * keys, *back = upstream + row * keys;
+        const uint8_t *may = seen ? seen + row / queries / heads * by_batch + row % queries * by_query : 0;
+        for (long i = 0; i < keys; i += LANES) {
+            vector share = scale * first_of(x + i, keys - i, 0) - sums[row];
+            share = either(visible(may, i, keys), exponential(at_most(share, 0)), none);
+            vector by = kept(first + row * keys + i, seed, keep);
+            put(back + i, share * (first_of(back + i, keys - i, 0) * by - along[row]) * scale, keys - i);
+            put(x + i, share * by, keys - i);
         }
     }
 }

@@ -77,7 +77,9 @@ def typed(found: Any) -> Any:
     found.rms.argtypes = [place] * 3 + [number, number, real, number]
     found.turn.argtypes = [place] * 4 + [number] * 7 + [real, number]
     found.drop.argtypes = [place] * 2 + [number, ctypes.c_int64, real, number]
-    for function in (found.gelu, found.relu_squared, found.rms, found.turn, found.drop):
+    shape = [number] * 6 + [real, ctypes.c_int64, number, real, number]
+    found.weigh.argtypes, found.weigh_back.argtypes = [place] * 3 + shape, [place] * 5 + shape
+    for function in (found.gelu, found.relu_squared, found.rms, found.turn, found.drop, found.weigh, found.weigh_back):
         function.restype = None
     return found
 
@@ -164,16 +166,16 @@ def _dense(x: Tensor) -> Tensor:
 def _turn(x: Tensor, cosine: Tensor, sine: Tensor, way: float) -> Tensor:
     x, cosine, sine = x if x.stride(-1) == 1 else x.contiguous(), cosine.contiguous(), sine.contiguous()
     batch, heads, places, size = x.shape
-    out = _as_projected(x)
+    out = as_projected(x)
     library().turn(x.data_ptr(), cosine.data_ptr(), sine.data_ptr(), out.data_ptr(), batch, places, heads, size,
                    x.stride(0), x.stride(2), x.stride(1), way, torch.get_num_threads())
     return out
 
 
-def _as_projected(x: Tensor) -> Tensor:
+def as_projected(x: Tensor, size: int | None = None) -> Tensor:
     """Room for x [batch, heads, places, size] with the heads of a place together: so gradients need no copy on their way."""
-    batch, heads, places, size = x.shape
-    return x.new_empty(batch, places, heads, size).transpose(1, 2)
+    batch, heads, places, own = x.shape
+    return x.new_empty(batch, places, heads, own if size is None else size).transpose(1, 2)
 
 
 def _turn_forth(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
@@ -209,5 +211,5 @@ _each("relu_squared")
 _operator("drop", _drop, _drop_back, lambda x: torch.empty_like(x, memory_format=torch.contiguous_format), _drop_keep,
           _drop_passed, like=0)
 _operator("rms", _rms_forth, _rms_back, lambda x: torch.empty_like(_dense(x)), _rms_keep, _rms_passed)
-_operator("turn", _turn_forth, _turn_back, _as_projected,
+_operator("turn", _turn_forth, _turn_back, as_projected,
           lambda ctx, inputs, output: ctx.save_for_backward(*inputs[1:]), _turn_passed, like=0)

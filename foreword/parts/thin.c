@@ -16,7 +16,6 @@
 #define LOOKS 100            /* how often a thread looks for the others before it lets someone else have the processor */
 
 typedef float four __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int8_t bytes __attribute__((vector_size(LANES), aligned(1), may_alias));
 typedef int16_t shorts __attribute__((vector_size(2 * LANES), aligned(2), may_alias));
 
 INLINE vector as_floats(whole v) { return __builtin_convertvector(v, vector); }
