@@ -46,6 +46,7 @@ RATES = {"last": 6.25e-5, "first": 5e-5}        # Radford et al. 2018, section 4
 PUBLISHED = 768                                 # the width of the networks these rates are for
 DROPOUT = 0.1                                   # before the last layer of the head, in both
 EVALUATIONS = 10                                # of a run at most: an epoch of few labels is a step or two, and dev is not
+FEW = 100                                       # steps, too few for a head that begins with nothing: see `_budget`
 UNLIMITED = 512                                 # tokens of a sequence, for a network that has no context of its own
 
 
@@ -261,13 +262,22 @@ class Sitting(Session):
         model = Model(self.model.network, {self.objective.name: self.model.heads[self.objective.name]})
         self.run.publish(alone, model, self.tokenizer, card(alone, self.task, self.trainer.progress))
 
+    def _budget(self) -> str:
+        """All-MiniLM-L6-v2 got 14 F1 of SQuAD in 95 steps of 32 questions, and 56 in 302 of 8: steps count, not examples."""
+        budget = self.trainer.budget
+        said = f"budget {budget.written}"
+        if budget.unit != "epochs":
+            return said
+        steps = math.ceil(budget.amount / self.trainer.stream.epochs(1) - 1e-9)
+        return f"{said}, {steps:,} steps" + (" (few: a smaller --batch-size or more --epochs make more)" if steps < FEW else "")
+
     def _introduce(self) -> None:
         task = self.task
         for note in (*task.notes, *filter(None, [self.writer.told()])):
             say(f"{task.name}: {note}")
         say(f"{self.recipe.name} on {task.name} ({task.learn.in_words}): {thousands(self.model.parameter_count())} parameters, "
             f"{len(task.train):,} training examples, dev {len(task.dev):,}, test {len(task.test):,}, "
-            f"budget {self.recipe.training.budget}, on {self.hardware}")
+            f"{self._budget()}, on {self.hardware}")
         kept = {"name": task.name, "kind": task.kind, "learn": task.learn.model_dump(mode="json"), "labels": list(task.labels),
                 "examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)}, "notes": list(task.notes),
                 "shortened": {"texts": len(self.writer.shortened), "tokens": sum(self.writer.shortened.values())}}

@@ -202,8 +202,7 @@ class Shared(Sitting):
                 "examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)}, "notes": list(task.notes)}
         if cut := self.writer.told():
             say(cut)
-        say(f"{self.recipe.name}: {thousands(self.model.parameter_count())} parameters, budget {self.recipe.training.budget}, "
-            f"on {self.hardware}")
+        say(f"{self.recipe.name}: {thousands(self.model.parameter_count())} parameters, {self._budget()}, on {self.hardware}")
         how = {**asdict(self.how), "settings": list(self.how.settings)}
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint, tasks=kept,
                       tuning=how, versions=versions(), hardware=str(self.hardware), finished=False)
