@@ -26,13 +26,13 @@ from foreword.basics.cores import cores  # noqa: E402
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 SECTION = re.compile(r"^## (\w+), (\S+)\n\n```text\n(.*?)\n```$", re.M | re.S)
 PACKAGES = ("torch", "transformers", "ctranslate2", "tokenizers", "tiktoken", "numpy")
-NAMES = ("loop", "memory", "attention", "tokens", "counts", "train", "generate",
+NAMES = ("loop", "memory", "attention", "finetune", "tokens", "counts", "train", "generate",
          *(["learning"] if (ROOT / "benchmarks" / "learning.py").is_file() else []))
 
 
 def report(name: str) -> str:
     """The lines of one benchmark."""
-    if name in ("loop", "memory", "attention", "learning"):
+    if name in ("loop", "memory", "attention", "finetune", "learning"):
         return importlib.import_module(f"benchmarks.{name}").report()
     module = importlib.import_module(f"foreword.bench.{name}")
     measure: Callable[..., dict] = module.measure
