@@ -60,8 +60,9 @@ def ours(rows: Rows) -> tuple[Work, Model]:
     labels = "" if rows.task == "span" else ', labels = ["no", "yes"]'
     recipe = loader.load("bert", "", [
         f"network.layers={LAYERS}", f"network.width={WIDTH}", f"network.heads={HEADS}", f"network.context={CONTEXT}",
-        f"tokenizer.vocabulary={VOCABULARY}", f'objective={{ kind = "{rows.task}"{labels} }}', f"training.optimizer.learning_rate={RATE}",
-        'batches={ kind = "examples" }', 'training.schedule={ kind = "constant" }', f"training.batch_size={rows.batch}"])
+        f"tokenizer.vocabulary={VOCABULARY}", f'objective={{ kind = "{rows.task}"{labels} }}',
+        f"training.optimizer.learning_rate={RATE}", 'training.schedule={ kind = "constant" }', 'batches={ kind = "examples" }',
+        f"training.batch_size={rows.batch}"])
     torch.manual_seed(0)
     model, batch, number = model_for(recipe, Vocabulary(VOCABULARY, -1, ())), rows.made(), count()
     learner = GradientLearner(cast(GradientTraining, recipe.training), model, recipe.objective, cast(Tokenizer, None), Hardware())
