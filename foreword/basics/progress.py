@@ -25,6 +25,7 @@ class Ticker:
         self.title, self.bar, self.every = title, bar, every
         self.task = bar.add_task(title, total=1.0, note="") if bar else None
         self.began = self.last = time.monotonic()
+        self.ended = False
 
     def update(self, fraction: float, note: str = "") -> None:
         fraction = min(fraction, 1.0)
@@ -32,8 +33,9 @@ class Ticker:
             self.bar.update(self.task, completed=fraction, note=note)
             return
         now = time.monotonic()
-        if now - self.last >= self.every or (fraction >= 1.0 and now - self.began > self.every):
-            self.last = now
+        over = fraction >= 1.0 and not self.ended and now - self.began > self.every        # the last line, once
+        if now - self.last >= self.every or over:
+            self.last, self.ended = now, fraction >= 1.0
             left = (now - self.began) * (1 - fraction) / fraction if fraction > 0 else 0.0
             say(f"{self.title}: {fraction:4.0%}  {note}  ({duration(left)} left)")
 

@@ -19,7 +19,7 @@ from foreword.assembly.build import check_tokenizer, model_for
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.budget import Budget
 from foreword.basics.messages import Fault, Interrupted, RunFailed, duration, thousands
-from foreword.basics.progress import say, ticking
+from foreword.basics.progress import Ticker, say, ticking
 from foreword.basics.seeds import number_of
 from foreword.basics.version import VERSION
 from foreword.batches.cuts import Cutter
@@ -63,6 +63,8 @@ def train(recipe: Recipe, data: Path | Sequence[Source], out: Path, tensorboard:
 
 class Session:
     """One sitting at a run: from its last checkpoint to the end of the budget, or to an interruption."""
+
+    ticker: Ticker | None = None         # while it trains
 
     def __init__(self, recipe: Recipe, store: Data, valid: Data, run: RunFolder, hardware: Hardware | None = None):
         self.recipe, self.store, self.valid, self.run, self.hardware = recipe, store, valid, run, hardware or Hardware()
@@ -123,6 +125,8 @@ class Session:
             self.board = SummaryWriter(str(self.run.path / "tensorboard"))
         trainer.duties = [Duty(str(spec.log), self.log), Duty(spec.evaluate, self.evaluate), Duty(spec.save, self.save)]
         with ticking(self.recipe.name) as ticker, self._listening():
+            self.ticker = ticker
+
             def watch(progress: Progress, spent: float, report: Report) -> None:
                 pace = progress.tokens / max(progress.seconds, 1e-9)
                 loss = f"loss {report.values['loss']:.3f}  " if "loss" in report.values else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,8 @@ from foreword.transfer import FORMS
 from foreword.transfer.forms import Answer, Form
 
 AT_ONCE = 64        # examples in a batch that is only read
+
+Watch = Callable[[float], None]        # is told how much has been read, 0 to 1
 
 
 @dataclass(frozen=True)
@@ -40,20 +42,22 @@ def form_of(kind: str) -> Form:
 
 
 def reply(model: Model, objective: FromExamples, form: Form, examples: Sequence[Example], encoded: Sequence[Encoded],
-          tokenizer: Tokenizer, hardware: Hardware | None = None, at_once: int = AT_ONCE) -> Reply:
-    scores, loss = read(model, objective, encoded, tokenizer, hardware, at_once)
+          tokenizer: Tokenizer, hardware: Hardware | None = None, at_once: int = AT_ONCE, watch: Watch | None = None) -> Reply:
+    scores, loss = read(model, objective, encoded, tokenizer, hardware, at_once, watch)
     return Reply(form.answers(examples, encoded, scores, objective), loss)
 
 
 @torch.no_grad()
 def read(model: Model, objective: FromExamples, encoded: Sequence[Encoded], tokenizer: Tokenizer,
-         hardware: Hardware | None = None, at_once: int = AT_ONCE) -> tuple[list[np.ndarray], float]:
+         hardware: Hardware | None = None, at_once: int = AT_ONCE,
+         watch: Watch | None = None) -> tuple[list[np.ndarray], float]:
     """(the head's scores of each, what a guess costs). Those of like length are read together; that changes nothing."""
     hardware = hardware or Hardware()
     model.eval()
-    order = np.argsort([one.length for one in encoded], kind="stable")
+    lengths = np.asarray([one.length for one in encoded])
+    order = np.argsort(lengths, kind="stable")
     found: dict[int, np.ndarray] = {}
-    total, guesses = 0.0, 0
+    total, guesses, done = 0.0, 0, 0
     for places in np.array_split(order, range(at_once, len(order), at_once)):
         batch = objective.collate([row_of(encoded[place]) for place in places], tokenizer).to(hardware.device)
         with hardware.autocast():
@@ -62,4 +66,7 @@ def read(model: Model, objective: FromExamples, encoded: Sequence[Encoded], toke
             total += float(objective.charges(model, output, batch)[objective.name].total)
         guesses += batch.guesses[objective.name]
         found |= {int(place): score.double().cpu().numpy() for place, score in zip(places, scores)}
+        done += int(lengths[places].sum())
+        if watch is not None:
+            watch(done / int(lengths.sum()))
     return [found[place] for place in range(len(encoded))], total / guesses if guesses else float("nan")

@@ -16,7 +16,7 @@ from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.files import write_text
 from foreword.basics.messages import Diverged, Fault, did_you_mean, duration, thousands
-from foreword.basics.progress import say
+from foreword.basics.progress import say, ticking
 from foreword.batches.encoded import Encoded
 from foreword.batches.examples import Examples
 from foreword.exchange.family import task_of
@@ -34,7 +34,7 @@ from foreword.tasks.labelled import Labelled
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 from foreword.transfer import WAYS, features
-from foreword.transfer.answering import form_of, reply
+from foreword.transfer.answering import Watch, form_of, reply
 from foreword.transfer.card import card
 from foreword.transfer.forms import Answer, Form
 from foreword.transfer.start import INITS, begin, carried_on, fingerprint
@@ -188,8 +188,16 @@ class Sitting(Session):
         """The metric by which dev chooses."""
         return self.task.metrics[0]
 
+    def asking(self, what: str) -> Watch:
+        """Shows, within the training's own progress, how much of something has been read."""
+        def watch(share: float) -> None:
+            if self.ticker is not None:
+                self.ticker.update(self.trainer.spent(), f"step {self.trainer.progress.step:,}  {what} {share:.0%} read")
+        return watch
+
     def evaluate(self, anyway: bool = False) -> None:
-        said = reply(self.model, self.objective, self.form, self.task.dev, self.dev, self.tokenizer, self.hardware)
+        said = reply(self.model, self.objective, self.form, self.task.dev, self.dev, self.tokenizer, self.hardware,
+                     watch=self.asking("dev"))
         found = scored(self.task.metrics, self.task.labels, self.task.dev, said.labels, False)
         worth = {one.metric: one.value for one in found}
         loss = said.loss if math.isfinite(said.loss) else 0.0        # no label of dev can be learned
@@ -243,7 +251,8 @@ class Sitting(Session):
         lines = []
         for split, examples in (("dev", task.dev), ("test", task.test)):
             encoded = form.encode(examples, task.labels, self.writer)
-            said = reply(model, objective, form, examples, encoded, self.tokenizer, self.hardware)
+            with ticking(f"{task.name} {split}") as ticker:
+                said = reply(model, objective, form, examples, encoded, self.tokenizer, self.hardware, watch=ticker.update)
             found[split] = {one.metric: {"value": one.value, "interval": list(one.interval), "count": one.count,
                                          "shown": one.shown}
                             for one in scored(task.metrics, task.labels, examples, said.labels, True)}

@@ -155,7 +155,7 @@ class Shared(Sitting):
         chosen = []
         for one in self.subjects:
             said = reply(self.tasks.alone(self.model, one.name), one.objective, one.form, one.task.dev, one.dev, self.tokenizer,
-                         self.hardware)
+                         self.hardware, watch=self.asking(f"dev of {one.name}"))
             found = scored(one.task.metrics, one.task.labels, one.task.dev, said.labels, False)
             losses[f"nll.{one.name}"] = said.loss if math.isfinite(said.loss) else 0.0        # no label of dev can be learned
             worth |= {f"{one.name}.{each.metric}": each.value for each in found}

@@ -10,6 +10,7 @@ from typing import Any
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import read_json
 from foreword.basics.messages import Fault, did_you_mean
+from foreword.basics.progress import ticking
 from foreword.batches.examples import Examples
 from foreword.exchange.family import task_of
 from foreword.exchange.hugging_face import FAMILIES, Loaded
@@ -112,7 +113,8 @@ class Predictor:
 
     def predict(self, examples: Sequence[Example]) -> Reply:
         encoded = self.form.encode(examples, self.labels, self.writer)
-        return reply(self.loaded.model, self.objective, self.form, examples, encoded, self.tokenizer)
+        with ticking(f"{len(examples):,} examples") as ticker:
+            return reply(self.loaded.model, self.objective, self.form, examples, encoded, self.tokenizer, watch=ticker.update)
 
 
 def _way(recipe: Recipe, tokenizer: Tokenizer) -> Way:

@@ -94,6 +94,14 @@ def test_other_rows_and_the_size_of_a_batch_change_no_score(kind: str, family: s
     assert len(lengths) > 1, "all rows are of one length: nothing was padded"
 
 
+def test_how_much_has_been_read_is_told() -> None:
+    made, told = Made("classify", "gpt2"), [0.0]
+    read(made.model, made.objective, made.encoded, made.tokenizer, at_once=2, watch=told.append)
+    assert told == sorted(told)
+    assert len(told) == 1 + -(-len(made.encoded) // 2)
+    assert told[-1] == 1.0
+
+
 @every_family
 @pytest.mark.parametrize("kind", ["classify", "similarity", "choice", "rank"])
 def test_the_mean_of_all_vectors_is_read_where_that_is_said(kind: str, family: str) -> None:
