@@ -55,16 +55,16 @@ def finetune(
 ) -> None:
     """Fine-tune a model on a labelled task: the weights that are best on dev, and their scores on dev and test.
 
-    A run that was stopped goes on where it was when the same command is given again. A study is several runs, in folders of
-    their own below the run folder, with report.html and study.json.
+    A run that was stopped goes on where it was when the same command is given again; report.html shows what it answers. A
+    study is several runs, in folders of their own below the run folder, with a report.html and study.json for all of them.
     """
     from foreword.basics.messages import Fault
-    from foreword.evaluate import tuned
+    from foreword.evaluate import finetuned, tuned
     from foreword.tasks.labelled import load
     from foreword.training.hardware import Hardware
     from foreword.transfer.finetune import Tuning
     from foreword.transfer.finetune import finetune as tune
-    from foreword.transfer.multitask import EPOCHS, folder_of, multitask
+    from foreword.transfer.multitask import EPOCHS, folder_of, multitask, name_of
     from foreword.transfer.plan import Plan, curve_of, layers_of, rates_of
     from foreword.transfer.protocol import study
 
@@ -82,6 +82,7 @@ def finetune(
         tasks = [load(word, data, kind, dev, test) for word in task.split(",")]
         named = f"{model.name}-{'-'.join(one.name for one in tasks)}".replace("/", "-")
         run = multitask(model, tasks, out or Path("runs") / named, how, Hardware.choose(device, "auto", "off", False))
+        finetuned.save(run, {name_of(one): one for one in tasks})
         each = run.passport()["scores"]
         lines = table({f"{name} {split}": found for name, splits in each.items() for split, found in splits.items()})
         print(json.dumps({"run": str(run.path), "scores": each}) if as_json else "\n".join([*lines, str(run.path)]))
@@ -100,6 +101,7 @@ def finetune(
         print(json.dumps(tuned.values(found), ensure_ascii=False) if as_json else "\n".join([*tuned.table(found), str(folder)]))
         return
     run = tune(folder_of(model, labelled), labelled, folder, how, hardware)
+    finetuned.save(run, {"": labelled})
     scores = run.passport()["scores"]
     if as_json:
         print(json.dumps({"run": str(run.path), "scores": scores}))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from foreword.basics.files import write_json
+from foreword.evaluate import answered
 from foreword.evaluate.outcomes import aligned
 from foreword.evaluate.report import as_svg, figure_of_height, render
 from foreword.tasks.judging import METRICS
@@ -255,42 +256,8 @@ def transferred(study: Study) -> str:
 
 
 def answers(study: Study) -> str:
-    """Of the median seed with most labels: a confusion matrix of classes, or numbers beside the right ones; else nothing."""
-    draw = {"classify": _confusion, "pair": _confusion, "similarity": _beside}.get(study.task.kind)
-    return draw(study, _main(study)[-1].median.answers) if draw else ""
-
-
-def confusion(study: Study, said: Sequence[Any]) -> np.ndarray:
-    """[right, said] counts of test."""
-    place = {label: number for number, label in enumerate(study.task.labels)}
-    found = np.zeros((len(place), len(place)), np.int64)
-    for example, one in zip(study.task.test, said):
-        found[place[str(example.label)], place[one]] += 1
-    return found
-
-
-def _confusion(study: Study, said: Sequence[Any]) -> str:
-    counts, labels = confusion(study, said), study.task.labels
-    figure, axes = figure_of_height(1.4 + 0.42 * len(labels))
-    share = counts / np.maximum(counts.sum(1, keepdims=True), 1)
-    axes.imshow(share, cmap="Oranges", vmin=0, vmax=1.2, aspect="auto")
-    for (row, column), count in np.ndenumerate(counts) if len(labels) <= 30 else ():
-        axes.text(column, row, str(count), ha="center", va="center", fontsize=9)
-    axes.set_xticks(range(len(labels)), labels, rotation=45 if len(labels) > 6 else 0)
-    axes.set_yticks(range(len(labels)), labels)
-    axes.set_xlabel("said")
-    axes.set_ylabel("right")
-    return as_svg(figure)
-
-
-def _beside(study: Study, said: Sequence[Any]) -> str:
-    figure, axes = figure_of_height(4.0)
-    right = [float(example.label) for example in study.task.test]         # type: ignore[arg-type]
-    axes.scatter(right, said, s=8, alpha=0.5, color=COLOURS[0])
-    axes.plot([min(right), max(right)], [min(right), max(right)], color="#5b6670", linewidth=0.8, linestyle=":")
-    axes.set_xlabel("right")
-    axes.set_ylabel("said")
-    return as_svg(figure)
+    """What the median seed with most labels answered."""
+    return answered.picture(study.task, _main(study)[-1].median.answers)
 
 
 @dataclass
@@ -306,7 +273,8 @@ def save(study: Study, folder: Path, model: str) -> None:
     """report.html and study.json."""
     last, task = _main(study)[-1], study.task
     page = Page(f"{model} on {task.name}", words(study), notes(study),
-                f"Test, by the seed that is in the middle on dev ({last.median.seed}), {last.labels or 'all'} labels.",
+                f"Test, by the seed that is in the middle on dev ({last.median.seed}), {last.labels or 'all'} labels. "
+                f"{answered.caption(task)}",
                 [("task", f"{task.name}: {task.learn.in_words}"), ("metric", study.metric),
                  ("examples", f"train {len(task.train):,}, dev {_each(_devs(study))}, test {len(task.test):,}"),
                  *(("note", note) for note in task.notes), ("runs", str(folder))])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import signal
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,7 +44,12 @@ def test_from_a_file_to_labels(base: Path, tmp_path: Path) -> None:
     assert lines[5] == str(tmp_path / "run")
     assert "columns text and label, 2 different labels: single-text classification." in said.err
     assert "160 training examples, dev 20, test 20, budget 8epochs, 80 steps (few: a smaller --batch-size" in said.err
-    assert {"recipe.toml", "metrics.jsonl", "passport.json", "predictions.jsonl", "model/config.json"} <= files(tmp_path / "run")
+    assert {"recipe.toml", "metrics.jsonl", "passport.json", "predictions.jsonl", "model/config.json", "report.html"} <= files(
+        tmp_path / "run")
+    page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
+    assert "gpt2 on toy" in page
+    assert page.count("<svg") == 3, "what it answers, the loss, and dev"
+    assert not re.search(r"(?:src|href)=[\"']?http", page)
 
     (tmp_path / "new.txt").write_text("the film was good\nthe film was awful and grim\n", encoding="utf-8")
     answers = run("predict", tmp_path / "run", tmp_path / "new.txt").right()

@@ -12,10 +12,10 @@ def test_a_line_every_ten_seconds_and_one_at_the_end(monkeypatch: pytest.MonkeyP
     now = 0.0
     monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     ticker = Ticker("reading", None)
-    for now in range(0, 25):
+    for now in range(25):
         ticker.update(now / 24, f"second {now}")
     for now in (25, 26, 27):
-        ticker.update(1.0, "still asking")
+        ticker.update(1.0, f"still asking at {now}")
     said = capsys.readouterr().err.splitlines()
     assert said == ["reading:  42%  second 10  (14s left)", "reading:  83%  second 20  (4s left)",
                     "reading: 100%  second 24  (0s left)"]
