@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 
 import pytest
 import torch
 from torch import Tensor
 
-from foreword.basics import kernels
 from foreword.parts import blending, loops
 from foreword.parts.attention import Attention
 from foreword.parts.visible import Banded, Causal, Everywhere, Pattern
+from tests.widths import every_width, use
 
 SHARE = 0.3
 SHAPES = [(1, 1, 1, 1, 4), (3, 2, 5, 5, 4), (2, 3, 17, 17, 8), (5, 2, 7, 33, 16), (3, 4, 40, 40, 32)]        # b, heads, q, k, size
@@ -74,13 +73,9 @@ def test_in_how_many_pieces_does_not_matter(piece: int, monkeypatch: pytest.Monk
         same(drawn(3, 4, 40, 40, 32), seen)
 
 
-@pytest.mark.parametrize("flags", [(), ("-DPORTABLE",), ("-mno-avx512f",)], ids=["native", "portable", "avx2"])
+@every_width
 def test_every_width_of_vector_gives_the_same(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        library = loops.typed(ctypes.CDLL(str(kernels.build(loops.SOURCE, (*kernels.FLAGS, *flags)))))
-    except kernels.FAILURES as error:
-        pytest.skip(f"cannot be compiled so: {kernels.why(error)}")
-    monkeypatch.setattr(loops, "library", lambda: library)
+    use(flags, monkeypatch)
     for shape in SHAPES:
         for seen in masks(shape[0], shape[2], shape[3]).values():
             same(drawn(*shape), seen)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable
 
 import pytest
@@ -10,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from foreword.basics import kernels
 from foreword.parts import loops
+from tests.widths import every_width, use
 
 EDGES = torch.tensor([0.0, -0.0, 1e-30, -1e-30, 1e-4, 0.5, -0.5, 3.0, -3.0, 5.5, -5.5, 9.9, -9.9, 40.0, -40.0, 1e4, -1e4])
 ANGLES = torch.randn(5, 6, generator=torch.Generator().manual_seed(1))
@@ -118,13 +117,9 @@ def test_torch_compile_leaves_it_as_it_is(name: str) -> None:
     torch.testing.assert_close(slope, torch.autograd.grad(LOOPS[name](x * 2).square().sum(), x)[0])
 
 
-@pytest.mark.parametrize("flags", [(), ("-DPORTABLE",), ("-mno-avx512f",)], ids=["native", "portable", "avx2"])
+@every_width
 def test_every_width_of_vector_gives_the_same(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        library = loops.typed(ctypes.CDLL(str(kernels.build(loops.SOURCE, (*kernels.FLAGS, *flags)))))
-    except kernels.FAILURES as error:
-        pytest.skip(f"cannot be compiled so: {kernels.why(error)}")
-    monkeypatch.setattr(loops, "library", lambda: library)
+    use(flags, monkeypatch)
     for name, function in LOOPS.items():
         same(function, 2 * torch.randn(2, 3, 5, 12))
         if name != "turn":
