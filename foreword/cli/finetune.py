@@ -47,6 +47,7 @@ def finetune(
         help="Study: the same seeds with another beginning, seed by seed: scratch, shuffled, shuffled-labels, or the folder of "
              "another model. May be repeated.")] = None,
     ensemble: Annotated[bool, typer.Option("--ensemble", help="Study: also the mean of what all seeds say.")] = False,
+    at_once: Annotated[int | None, typer.Option(help="Study: runs at a time; measured if not said.")] = None,
     multi: Annotated[bool, typer.Option(
         "--multi", help="Tasks parted by commas, in one trunk with a head each (MT-DNN); one: its control.")] = False,
     settings: Set = None,
@@ -75,7 +76,8 @@ def finetune(
     rates = rates_of(learning_rate) if learning_rate else ()
     rate = rates[0] if len(rates) == 1 else None
     how = Tuning(often, size, rate, seed, labels, init, depth, aux, patience, tuple(settings or ()), features)
-    several = seeds is not None or grid or curve or restarts or compare or ensemble or len(depths) > 1 or len(rates) > 1
+    several = (seeds is not None or grid or curve or restarts or compare or ensemble or at_once is not None
+               or len(depths) > 1 or len(rates) > 1)
     if multi:
         if several:
             raise Fault("--multi is one run, and no study.", "Leave it out, or the options of a study.")
@@ -95,7 +97,7 @@ def finetune(
             raise Fault("--grid tries its own batch sizes.", "Leave out --batch-size or --grid.")
         plan = Plan(5 if seeds is None else seeds, grid, curve_of(curve, labelled) if curve else (), restarts,
                     tuple(compare or ()), depths if len(depths) > 1 else (), ensemble,
-                    rates if len(rates) > 1 else ())
+                    rates if len(rates) > 1 else (), at_once)
         found = study(model, labelled, folder, how, plan, hardware)
         tuned.save(found, folder, model.name)
         print(json.dumps(tuned.values(found), ensure_ascii=False) if as_json else "\n".join([*tuned.table(found), str(folder)]))

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,7 @@ from foreword.basics.progress import say
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import Session
 from foreword.tokens.store import TokenStore
+from foreword.training.hardware import Hardware
 
 TRIED = 6            # steps timed for each way of using the cores
 
@@ -63,7 +65,7 @@ def members(name: str, size: str, settings: Sequence[str], vary: Sequence[str], 
 def sweep(every: Sequence[Member], data: Path, out: Path, at_once: int | None = None) -> list[dict[str, Any]]:
     """Train them all in folders under `out`; what an earlier, interrupted call finished is not done again."""
     check_tokenizer(every[0].recipe, TokenStore.open(data, "train").tokenizer, str(data))
-    together = at_once or fastest(every[0].recipe, data)
+    together = at_once or fastest(lambda threads: paced(_first(every[0].recipe, data), threads))
     threads = max(1, cores() // together)
     failed: list[str] = []
 
@@ -90,6 +92,11 @@ def sweep(every: Sequence[Member], data: Path, out: Path, at_once: int | None = 
     return found
 
 
+def _first(recipe: Recipe, data: Path) -> Session:
+    store = TokenStore.open(data, "train")
+    return Session(recipe, store, store, RunFolder(Path(os.devnull)), Hardware(prefetch=False))
+
+
 def outcome(folder: Path) -> float:
     best = RunFolder(folder).passport().get("best") or {}
     return float(best.get("valid", float("nan")))
@@ -105,30 +112,37 @@ def summary(every: Sequence[Member], out: Path) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: one["valid"])
 
 
-def fastest(recipe: Recipe, data: Path) -> int:
-    """How many runs at once: one to a core if one thread, times the cores, is quicker than all threads on one run."""
-    if cores() == 1:
+def fastest(pace: Callable[[int], float], most: int | None = None, work: float = math.inf, worth: float = 0.0) -> int:
+    """How many runs at once: one to a core if one thread, times the cores, is quicker than all threads on one run.
+
+    `pace`: tokens a second with so many threads. `most` can go on together for other reasons; `work` (tokens) that takes less
+    than `worth` seconds is not parted.
+    """
+    together = cores() if most is None else min(cores(), most)
+    if together < 2:
         return 1
-    alone, all_of_them = pace(recipe, data, 1), pace(recipe, data, cores())
-    together = cores() if alone * cores() > all_of_them else 1
+    all_of_them = pace(cores())
+    if work < worth * all_of_them:
+        return 1
+    alone = pace(1)
+    parted = alone * together > all_of_them
     say(f"one thread makes {thousands(alone)} tokens a second, {cores()} make {thousands(all_of_them)}: "
-        + (f"{together} runs at a time, one to a core" if together > 1 else "one run at a time, on all cores"))
-    return together
+        + (f"{together} runs at a time" + ", one to a core" * (together == cores()) if parted
+           else "one run at a time, on all cores"))
+    return together if parted else 1
 
 
-def pace(recipe: Recipe, data: Path, threads: int) -> float:
+def paced(session: Session, threads: int) -> float:
     """Tokens a second of a few steps with so many threads."""
-    before = torch.get_num_threads()
-    store = TokenStore.open(data, "train")
-    session = Session(recipe, store, store, RunFolder(Path(os.devnull)))
+    before, times, tokens = torch.get_num_threads(), 0.0, 0
     try:
         torch.set_num_threads(threads)
-        times, tokens = [], 0
         for step in range(TRIED + 2):
             batch = session.trainer.stream.batch(step)
             began = time.perf_counter()
-            tokens = session.learner.step(batch, step, 0.0).tokens
-            times.append(time.perf_counter() - began)
-        return tokens / min(times[2:])
+            read = session.learner.step(batch, step, 0.0).tokens
+            if step > 1:
+                times, tokens = times + time.perf_counter() - began, tokens + read
+        return tokens / times
     finally:
         torch.set_num_threads(before)

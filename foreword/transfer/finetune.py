@@ -116,14 +116,8 @@ def recipe_for(loaded: Loaded, task: Labelled, how: Tuning) -> Recipe:
 def finetune(model: str | Path, task: Labelled, out: Path, how: Tuning | None = None,
              hardware: Hardware | None = None) -> RunFolder:
     """Fine-tune until the epochs are over. A run that stopped before goes on from its last checkpoint."""
-    how = how or Tuning()
-    loaded = open_model(model)
-    if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
-        raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
-                    + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt."))
-    recipe = recipe_for(loaded, task, how)
-    task = few(task, how.labels, how.seed)
-    return undertaken(Sitting(recipe, task, RunFolder(out), loaded, how, hardware), model, contents(task))
+    sitting = Sitting.of(model, task, RunFolder(out), how or Tuning(), hardware)
+    return undertaken(sitting, model, contents(sitting.task))
 
 
 def undertaken(sitting: Sitting, model: str | Path, data: str) -> RunFolder:
@@ -160,6 +154,16 @@ def contents(task: Labelled) -> str:
 
 class Sitting(Session):
     """A session whose rows are labelled examples, and which is judged by what it answers on dev."""
+
+    @classmethod
+    def of(cls, model: str | Path, task: Labelled, run: RunFolder, how: Tuning, hardware: Hardware | None = None) -> Sitting:
+        """Of one task, with the model opened."""
+        loaded = open_model(model)
+        if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
+            raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
+                        + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt."))
+        recipe = recipe_for(loaded, task, how)
+        return Sitting(recipe, few(task, how.labels, how.seed), run, loaded, how, hardware)
 
     def __init__(self, recipe: Recipe, task: Labelled, run: RunFolder, loaded: Loaded, how: Tuning,
                  hardware: Hardware | None = None):
@@ -271,13 +275,21 @@ class Sitting(Session):
         model = Model(self.model.network, {self.objective.name: self.model.heads[self.objective.name]})
         self.run.publish(alone, model, self.tokenizer, card(alone, self.task, self.trainer.progress))
 
+    def steps(self) -> int | None:
+        """How many it will take, where a budget of epochs says so."""
+        budget = self.trainer.budget
+        return math.ceil(budget.amount / self.trainer.stream.epochs(1) - 1e-9) if budget.unit == "epochs" else None
+
+    def tokens(self) -> float:
+        """How many it will read, about."""
+        mean = sum(one.length for one in self.train) / len(self.train)
+        return (self.steps() or math.inf) * self.recipe.training.batch_size * mean
+
     def _budget(self) -> str:
         """All-MiniLM-L6-v2 got 14 F1 of SQuAD in 95 steps of 32 questions, and 56 in 302 of 8: steps count, not examples."""
-        budget = self.trainer.budget
-        said = f"budget {budget.written}"
-        if budget.unit != "epochs":
+        said, steps = f"budget {self.trainer.budget.written}", self.steps()
+        if steps is None:
             return said
-        steps = math.ceil(budget.amount / self.trainer.stream.epochs(1) - 1e-9)
         return f"{said}, {steps:,} steps" + (" (few: a smaller --batch-size or more --epochs make more)" if steps < FEW else "")
 
     def _introduce(self) -> None:

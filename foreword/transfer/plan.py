@@ -37,10 +37,12 @@ class Plan:
     layers: tuple[int | None, ...] = ()              # so many transferred, from below; None: all. Empty: as the tuning says
     ensemble: bool = False
     rates: tuple[float, ...] = ()                    # each in turn, with the tuning's batch size; empty: the tuning's own
+    at_once: int | None = None                       # runs at a time; None: as many as is measured to be quickest
 
     def check(self, model: Path, task: Labelled, how: Tuning, out: Path) -> None:
         wrong = [
             (self.seeds < 1, f"--seeds {self.seeds}: there must be at least one.", ""),
+            (self.at_once is not None and self.at_once < 1, f"--at-once {self.at_once}: there must be at least one.", ""),
             (self.restarts < 0, f"--restarts {self.restarts}: it cannot be fewer than none.", ""),
             (self.grid and (self.rates or how.learning_rate is not None), "--grid tries its own rates.",
              "Leave out --learning-rate or --grid."),

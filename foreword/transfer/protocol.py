@@ -21,11 +21,12 @@ from foreword.tasks.example import Example
 from foreword.tasks.labelled import Labelled
 from foreword.training.hardware import Hardware
 from foreword.transfer import baselines
+from foreword.transfer.abreast import Job, Runs
 from foreword.transfer.bag import Bag
-from foreword.transfer.finetune import PUBLISHED, Tuning, finetune
+from foreword.transfer.finetune import PUBLISHED, Tuning
 from foreword.transfer.plan import Contender, Plan, contenders
 from foreword.transfer.rules import RULES
-from foreword.transfer.subset import exchanged, few
+from foreword.transfer.subset import few
 from foreword.transfer.worth import NOTHING, TOGETHER, Apart, Row, Try, Worth
 
 RATES, BATCHES = (2e-5, 3e-5, 5e-5), (16, 32)        # Devlin et al. 2018, appendix A.3
@@ -67,7 +68,8 @@ class Best(NamedTuple):
 class Work:
     def __init__(self, contenders: Sequence[Contender], task: Labelled, out: Path, how: Tuning, plan: Plan,
                  hardware: Hardware | None):
-        self.contenders, self.task, self.out, self.plan, self.hardware = contenders, task, out, plan, hardware
+        self.contenders, self.task, self.out, self.plan = contenders, task, out, plan
+        self.runs = Runs(task, hardware)
         self.sizes = plan.sizes(how)
         self.worth = Worth(task)
         self.constant = NOTHING[task.kind](task.train)
@@ -79,9 +81,17 @@ class Work:
         self.best: Best | None = None                             # of the first contender
 
     def done(self) -> Study:
+        try:
+            return self.all_done()
+        finally:
+            self.runs.close()
+
+    def all_done(self) -> Study:
         rows: list[Row] = []
         apart: list[Apart] = []
         counted = {size: self.counted(size) for size in self.sizes}                              # before what takes long
+        self.runs.ahead((self.job(one, how, seed) for size in self.sizes for one in self.contenders
+                         for how in self.hows(one, size) for seed in self.seeds), self.plan.at_once)
         for size in self.sizes:
             settings = [self.settings(one, size) for one in self.contenders]
             first, *others = map(_chosen, settings)
@@ -99,14 +109,21 @@ class Work:
     def settings(self, one: Contender, size: int | None) -> list[Row]:
         """A row for each cell of the grid; the one that is best on dev is chosen, of equals the first."""
         rows = []
-        for rate, batch in self.cells[one.model]:
-            how = replace(one.how, labels=size, learning_rate=rate, batch_size=batch)
+        for how in self.hows(one, size):
             tries = tuple(self.attempt(one, how, seed) for seed in self.seeds)
             said = RunFolder(tries[0].run).recipe().training if tries[0].run else None
-            rows.append(Row(one.name, size, tries, said.optimizer.learning_rate if said else rate, batch,    # type: ignore[attr-defined]
-                            layers=one.layers))
+            rate = said.optimizer.learning_rate if said else how.learning_rate                            # type: ignore[attr-defined]
+            rows.append(Row(one.name, size, tries, rate, how.batch_size, layers=one.layers))
         best = max(rows, key=lambda row: row.dev)
         return [self.worth.bounded(row) if row is best else replace(row, chosen=False) for row in rows]
+
+    def hows(self, one: Contender, size: int | None) -> list[Tuning]:
+        return [replace(one.how, labels=size, learning_rate=rate, batch_size=batch) for rate, batch in self.cells[one.model]]
+
+    def job(self, one: Contender, how: Tuning, seed: int, again: int = 0) -> Job:
+        """A restart has other chance and the same examples."""
+        folder = self.folder(one, how) / (f"seed-{seed}-again-{again}" if again else f"seed-{seed}")
+        return Job(one.model, folder, replace(how, seed=seed + AGAIN * again), seed, one.exchanged)
 
     def folder(self, one: Contender, how: Tuning) -> Path:
         """What differs among the runs of this study is in their folders' names."""
@@ -120,23 +137,21 @@ class Work:
         rate = "" if how.learning_rate is None else f", rate {how.learning_rate:.2g}"
         setting = f"{one.name}, {how.labels or 'all'} labels{rate}, batch {how.batch_size}"
         say(f"run {self.begun} of {self.all}: {setting}, seed {seed}")
-        task = few(self.task, how.labels, seed)
-        task = exchanged(task, seed) if one.exchanged else task
         tries: list[Try] = []
-        for again in range(self.plan.restarts + 1):                     # other chance, the same examples
+        for again in range(self.plan.restarts + 1):
             if again:
                 say(f"seed {seed} is no better on dev than knowing nothing: restart {again} of {self.plan.restarts}")
-            folder = self.folder(one, how) / (f"seed-{seed}-again-{again}" if again else f"seed-{seed}")
-            tries.append(self.result(one, task, folder, replace(how, seed=seed + AGAIN * again)))
+            tries.append(self.result(one, self.job(one, how, seed, again)))
             if not tries[-1].collapsed:
                 break
         return replace(tries[-1], seed=seed, collapsed=tries[0].collapsed, diverged=tries[0].diverged)
 
-    def result(self, one: Contender, task: Labelled, folder: Path, how: Tuning) -> Try:
+    def result(self, one: Contender, job: Job) -> Try:
         """What a run is worth; if its loss became no number, what knowing nothing is."""
+        folder, how = job.folder, job.how
         floor = self.floors[how.labels]
         try:
-            run = finetune(one.model, task, folder, how, self.hardware)
+            run = self.runs.take(job)
         except Diverged:
             say(f"{folder}: the loss ran away, or became no number. It has collapsed, and counts as one answer to everything.")
             run, nothing = RunFolder(folder), self.nothing.tries[0]

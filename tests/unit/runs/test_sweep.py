@@ -52,14 +52,21 @@ def test_a_run_that_fails_is_named_and_the_others_are_kept(stores, tmp_path):
 
 
 @pytest.mark.parametrize(("alone", "all_threads", "together"), [(10.0, 15.0, 2), (10.0, 25.0, 1)])
-def test_how_many_run_at_once_is_measured(stores, monkeypatch, capsys, alone, all_threads, together):
+def test_how_many_run_at_once_is_measured(monkeypatch, capsys, alone, all_threads, together):
     monkeypatch.setattr(sweep, "cores", lambda: 2)
-    monkeypatch.setattr(sweep, "pace", lambda recipe, data, threads: alone if threads == 1 else all_threads)
-    recipe = sweep.members("gpt2", "laptop", SMALL, [], 1)[0].recipe
-    assert sweep.fastest(recipe, stores["byte_bpe"]) == together
+    assert sweep.fastest(lambda threads: alone if threads == 1 else all_threads) == together
     assert ("one to a core" in capsys.readouterr().err) == (together == 2)
+
+
+def test_no_more_than_fit_and_none_for_little_work(monkeypatch, capsys):
+    monkeypatch.setattr(sweep, "cores", lambda: 8)
+    assert sweep.fastest(lambda threads: 10.0, most=3) == 3
+    assert "3 runs at a time" in capsys.readouterr().err
+    assert sweep.fastest(lambda threads: 10.0, most=1) == 1
+    assert sweep.fastest(lambda threads: 10.0, work=599.0, worth=60.0) == 1
+    assert sweep.fastest(lambda threads: 10.0, work=601.0, worth=60.0) == 8
 
 
 def test_the_pace_is_of_real_steps(stores):
     recipe = sweep.members("gpt2", "laptop", SMALL, [], 1)[0].recipe
-    assert sweep.pace(recipe, stores["byte_bpe"], 1) > 0
+    assert sweep.paced(sweep._first(recipe, stores["byte_bpe"]), 1) > 0

@@ -15,7 +15,7 @@ import pytest
 from foreword.basics.messages import Fault, Interrupted, RunFailed
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled import Labelled
-from foreword.transfer import protocol
+from foreword.transfer import abreast, protocol
 from foreword.transfer.finetune import Sitting, Tuning
 from foreword.transfer.plan import Plan, rates_of
 from foreword.transfer.protocol import AGAIN, Study, study
@@ -204,7 +204,7 @@ def test_a_seed_that_learned_nothing_has_collapsed_and_begins_again(base: Path, 
 
 def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, plan = task("classify", 32), Plan(3)
-    real, asked = protocol.finetune, []
+    real, asked = abreast.finetune, []
 
     def until_the_third(model: Path, task: Labelled, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
         asked.append(how.seed)
@@ -212,7 +212,7 @@ def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypa
             raise KeyboardInterrupt
         return real(model, task, out, how)
 
-    monkeypatch.setattr(protocol, "finetune", until_the_third)
+    monkeypatch.setattr(abreast, "finetune", until_the_third)
     with pytest.raises(KeyboardInterrupt):
         study(base, whole, tmp_path / "out", QUICK, plan)
     monkeypatch.undo()
@@ -252,14 +252,14 @@ def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(base: Path, tmp_
 
 def test_never_more_models_than_two(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it runs: the best so far, and the one under way."""
-    real, seen = protocol.finetune, []
+    real, seen = abreast.finetune, []
 
     def watched(*given: Any) -> RunFolder:
         run = real(*given)
         seen.append(len(models(tmp_path / "out")))
         return run
 
-    monkeypatch.setattr(protocol, "finetune", watched)
+    monkeypatch.setattr(abreast, "finetune", watched)
     study(base, task("classify", 32), tmp_path / "out", QUICK, Plan(4, compare=("scratch",)))
     assert len(seen) == 8
     assert max(seen) == 2
@@ -270,12 +270,12 @@ def test_never_more_models_than_two(base: Path, tmp_path: Path, monkeypatch: pyt
 
 def failing(monkeypatch: pytest.MonkeyPatch, *seeds: int) -> None:
     """These take steps so wide that their loss is no number."""
-    real = protocol.finetune
+    real = abreast.finetune
 
     def wide(model: Path, task: Labelled, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
         return real(model, task, out, replace(how, learning_rate=1e30) if how.seed in seeds else how)
 
-    monkeypatch.setattr(protocol, "finetune", wide)
+    monkeypatch.setattr(abreast, "finetune", wide)
 
 
 def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,7 +317,7 @@ def test_other_failures_end_it(fault: Fault, base: Path, tmp_path: Path, monkeyp
     def failed(*given: object) -> RunFolder:
         raise fault
 
-    monkeypatch.setattr(protocol, "finetune", failed)
+    monkeypatch.setattr(abreast, "finetune", failed)
     with pytest.raises(type(fault)) as found:
         study(base, task("classify", 64), tmp_path / "out", QUICK, Plan(2))
     assert found.value is fault
