@@ -37,7 +37,8 @@ class Plan:
     layers: tuple[int | None, ...] = ()              # so many transferred, from below; None: all. Empty: as the tuning says
     ensemble: bool = False
     rates: tuple[float, ...] = ()                    # each in turn, with the tuning's batch size; empty: the tuning's own
-    at_once: int | None = None                       # runs at a time; None: as many as is measured to be quickest
+    at_once: int | None = 1                          # runs at a time; None: as many as is measured to be quickest. More than
+                                                     # one are processes that import the script which asks for them
 
     def check(self, model: Path, task: Labelled, how: Tuning, out: Path) -> None:
         wrong = [
