@@ -114,11 +114,7 @@ def finetune(
 
 
 def table(scores: dict[str, dict[str, Any]]) -> list[str]:
-    """Every metric of dev and test, each with the bounds within which it lies (95%)."""
-    rows = [("split", "metric", "value", "95%", "of")]
-    for split, metrics in scores.items():
-        for name, one in metrics.items():
-            low, high = one["interval"]
-            rows.append((split, name, one["shown"], f"{100 * low:.1f} to {100 * high:.1f}", f"{one['count']:,}"))
+    from foreword.evaluate.finetuned import rows_of
+    rows = [("split", "metric", "value", "95%", "of"), *rows_of(scores)]
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]

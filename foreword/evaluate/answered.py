@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from foreword.evaluate.report import as_svg, figure_of_height
+from foreword.evaluate.report import COLOURS, as_svg, figure_of_height
 from foreword.tasks.entities import entities
 from foreword.tasks.example import Example
 from foreword.tasks.judging import METRICS, references
 from foreword.tasks.labelled import Labelled
 
-ORANGE, BLUE, GREY = "#d9622b", "#4a7c9b", "#5b6670"
+ORANGE, BLUE, *_ = COLOURS
+GREY = "#5b6670"
 SHOWN = 30                                  # labels, above which a table of counts cannot be read
 WORST = 8                                   # mistakes on a page
 LENGTHS = (1, 6, 11, 21, 41)                # characters of a right answer, from each on

@@ -12,8 +12,7 @@ from typing import Any
 from foreword.basics.messages import duration
 from foreword.evaluate import answered
 from foreword.evaluate.answered import Mistake
-from foreword.evaluate.report import as_svg, figure_of_height, render
-from foreword.evaluate.tuned import COLOURS
+from foreword.evaluate.report import COLOURS, as_svg, figure_of_height, render
 from foreword.runs.folder import RunFolder
 from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled import Labelled
@@ -48,7 +47,7 @@ def save(run: RunFolder, tasks: Mapping[str, Labelled]) -> Path:
     for name, task in tasks.items():
         scores = passport["scores"][name] if name else passport["scores"]
         rows = [row for row in lines if row["split"] == "test" and row.get("task", "") == name]
-        parts.append(Part(name, _table(scores), answered.picture(task, [row["answer"] for row in rows]), answered.caption(task),
+        parts.append(Part(name, rows_of(scores), answered.picture(task, [row["answer"] for row in rows]), answered.caption(task),
                           [_cut(one) for one in answered.mistakes(task, rows)]))
         lead.append(_said(task, scores))
     kept = passport["tasks"] if "" not in tasks else {"": passport["task"]}
@@ -68,7 +67,8 @@ def _lines(run: RunFolder) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run.path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-def _table(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
+def rows_of(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
+    """Every metric of every split, each with the bounds within which it lies (95%)."""
     return [(split, metric, one["shown"], " to ".join(f"{100 * bound:.1f}" for bound in one["interval"]), f"{one['count']:,}")
             for split, metrics in scores.items() for metric, one in metrics.items()]
 

@@ -13,6 +13,8 @@ from typing import Any
 from foreword.basics.files import write_text
 from foreword.evaluate.score import Score
 
+COLOURS = ("#d9622b", "#4a7c9b", "#6b8f4e", "#8b6ba8", "#b08c2e", "#3f8f86", "#a34a5e", "#7a7f87")
+
 
 def table(scores: dict[str, Score], text: str, weights: dict[str, float] | None = None) -> Iterator[str]:
     """Lines for the terminal: the number, its unit, and what each token was allowed to see."""

@@ -14,15 +14,14 @@ import numpy as np
 from foreword.basics.files import write_json
 from foreword.evaluate import answered
 from foreword.evaluate.outcomes import aligned
-from foreword.evaluate.report import as_svg, figure_of_height, render
+from foreword.evaluate.report import COLOURS, as_svg, figure_of_height, render
 from foreword.tasks.judging import METRICS
 from foreword.tasks.metrics import Interval, finite
+from foreword.transfer.finetune import FEW
 from foreword.transfer.protocol import Study
 from foreword.transfer.subset import few
 from foreword.transfer.worth import Apart, Row
 
-COLOURS = ("#d9622b", "#4a7c9b", "#6b8f4e", "#8b6ba8", "#b08c2e", "#3f8f86", "#a34a5e", "#7a7f87")
-FEW = 50                # steps: below, a network has hardly moved (Mosbach et al. 2021 and Zhang et al. 2021 take far more)
 EXACT = 1e-9            # sums of shares are not exact: less than this is zero
 HEAD = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max", "95% (seeds)", "95% (examples)",
         "collapsed")

@@ -24,7 +24,7 @@ from foreword.runs.folder import RunFolder
 from foreword.runs.sweep import fastest, paced
 from foreword.tasks.labelled import Labelled
 from foreword.training.hardware import Hardware, free_memory
-from foreword.transfer.finetune import Sitting, Tuning, finetune
+from foreword.transfer.finetune import Tuning, finetune, sitting_for
 from foreword.transfer.subset import exchanged, few
 
 WORTH = 60.0                  # seconds of work, below which others are not worth waking
@@ -86,8 +86,8 @@ class Runs:
         if len(jobs) < 2 or cores() == 1 or self.hardware.device != "cpu":
             return 1
         first = jobs[0]
-        sitting = Sitting.of(first.model, first.task(self.task), RunFolder(Path(os.devnull)), first.how,
-                             replace(self.hardware, prefetch=False))
+        sitting = sitting_for(first.model, first.task(self.task), RunFolder(Path(os.devnull)), first.how,
+                              replace(self.hardware, prefetch=False))
         room = free_memory("cpu") // (EACH + WEIGHT * sitting.model.parameter_count())
         try:
             return fastest(lambda threads: paced(sitting, threads), int(room), len(jobs) * sitting.tokens(), WORTH)

@@ -46,7 +46,7 @@ RATES = {"last": 6.25e-5, "first": 5e-5}        # Radford et al. 2018, section 4
 PUBLISHED = 768                                 # the width of the networks these rates are for
 DROPOUT = 0.1                                   # before the last layer of the head, in both
 EVALUATIONS = 10                                # of a run at most: an epoch of few labels is a step or two, and dev is not
-FEW = 100                                       # steps, too few for a head that begins with nothing: see `_budget`
+FEW = 100                                       # steps: below, a network has hardly moved (Mosbach et al. 2021 take far more)
 UNLIMITED = 512                                 # tokens of a sequence, for a network that has no context of its own
 
 
@@ -116,8 +116,18 @@ def recipe_for(loaded: Loaded, task: Labelled, how: Tuning) -> Recipe:
 def finetune(model: str | Path, task: Labelled, out: Path, how: Tuning | None = None,
              hardware: Hardware | None = None) -> RunFolder:
     """Fine-tune until the epochs are over. A run that stopped before goes on from its last checkpoint."""
-    sitting = Sitting.of(model, task, RunFolder(out), how or Tuning(), hardware)
+    sitting = sitting_for(model, task, RunFolder(out), how or Tuning(), hardware)
     return undertaken(sitting, model, contents(sitting.task))
+
+
+def sitting_for(model: str | Path, task: Labelled, run: RunFolder, how: Tuning, hardware: Hardware | None = None) -> Sitting:
+    """All is there to begin, and nothing written."""
+    loaded = open_model(model)
+    if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
+        raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
+                    + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt."))
+    recipe = recipe_for(loaded, task, how)
+    return Sitting(recipe, few(task, how.labels, how.seed), run, loaded, how, hardware)
 
 
 def undertaken(sitting: Sitting, model: str | Path, data: str) -> RunFolder:
@@ -154,16 +164,6 @@ def contents(task: Labelled) -> str:
 
 class Sitting(Session):
     """A session whose rows are labelled examples, and which is judged by what it answers on dev."""
-
-    @classmethod
-    def of(cls, model: str | Path, task: Labelled, run: RunFolder, how: Tuning, hardware: Hardware | None = None) -> Sitting:
-        """Of one task, with the model opened."""
-        loaded = open_model(model)
-        if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
-            raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
-                        + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt."))
-        recipe = recipe_for(loaded, task, how)
-        return Sitting(recipe, few(task, how.labels, how.seed), run, loaded, how, hardware)
 
     def __init__(self, recipe: Recipe, task: Labelled, run: RunFolder, loaded: Loaded, how: Tuning,
                  hardware: Hardware | None = None):

@@ -29,8 +29,8 @@ def told(whole: Labelled, said: list[Any]) -> list[dict[str, Any]]:
 
 
 def test_a_confusion_matrix_counts() -> None:
-    counts = answered.confusion(["a", "a", "b", "b", "b"], ["a", "b", "b", "b", "a"], ["a", "b"])
-    assert counts.tolist() == [[1, 1], [1, 2]]
+    counts = answered.confusion(["a", "a", "a", "b", "b"], ["a", "b", "b", "b", "a"], ["a", "b"])
+    assert counts.tolist() == [[1, 2], [1, 1]], "rows are what is right"
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,6 +93,6 @@ def test_answers_by_the_length_of_the_right_one() -> None:
     def asked(*answers: str) -> Example:
         return Example("1", ("q", "c"), tuple(Span(0, len(one), one) for one in answers))
 
-    whole = replace(task("span", 8, 4, 4), test=(asked("abc", "abcdefgh"), asked("five5"), asked("some words"), asked()))
-    found = answered.by_length(whole, ["abc", "wrong", "some", ""])
-    assert found == [("no answer", 1, 1.0), ("1 to 5", 2, 0.5), ("6 to 10", 1, pytest.approx(2 / 3))]
+    whole = replace(task("span", 8, 4, 4), test=(asked("abc", "abcdefgh"), asked("five5"), asked("a six6"), asked("some words"), asked()))
+    found = answered.by_length(whole, ["abc", "wrong", "six6", "some", ""])
+    assert found == [("no answer", 1, 1.0), ("1 to 5", 2, 0.5), ("6 to 10", 2, pytest.approx(5 / 6))]

@@ -57,7 +57,7 @@ def test_words_say_what_can_be_trusted() -> None:
         "With 16 labels pretrained is 13.3 above TF-IDF: it may be chance.",
         "With all labels pretrained is 31.0 below TF-IDF: it holds over seeds but not over examples."]
     assert tuned.words(made(seeds=1))[2].endswith("one seed is too few to trust it.")
-    assert any("fewer than 50 steps" in note for note in tuned.notes(made()))
+    assert any("fewer than 100 steps" in note for note in tuned.notes(made()))
 
 
 def test_the_page_says_how_many_of_dev_chose_and_which_seeds_diverged() -> None:

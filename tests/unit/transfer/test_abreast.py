@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,7 +71,7 @@ def test_when_it_ends_early_what_is_under_way_is_saved(base: Path, tmp_path: Pat
     runs = Runs(task("classify", 48), Hardware())
     runs.ahead(long, 2)
     while not all(RunFolder(job.folder).metrics() for job in long[:2]):
-        pass
+        time.sleep(0.1)
     runs.close()
     for job in long[:2]:
         assert RunFolder(job.folder).latest() is not None
