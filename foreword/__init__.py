@@ -11,6 +11,8 @@ assembly    a recipe becomes objects;   exchange: objects become a Hugging Face 
 runs        a run folder that reloads itself
 generate    continue a text;            evaluate: how good is it, in bits per byte and at tasks
 transfer    what was learned from text, turned to labelled tasks
+compare     which of several is better, and how sure is that
+report      text, tables and plots on a page or in the terminal
 bench       our pace beside the machine's limits and other programs'
 cli         one file per verb
 """

@@ -25,8 +25,8 @@ def overlap(
     """Find test text in training text: the share of 8-grams that a Bloom filter knows (GPT-2), and dirty examples (GPT-3)."""
     from itertools import islice
 
-    from foreword.evaluate.outcomes import aligned
-    from foreword.evaluate.overlap import TrainingText, look_through, texts_of
+    from foreword.evaluate.contamination import TrainingText, look_through, texts_of
+    from foreword.report.terminal import aligned
     from foreword.tasks.task import is_task, load
     from foreword.text import reading
     from foreword.text.overlap import passages

@@ -20,7 +20,7 @@ def demo(
 ) -> None:
     """Train count models and a small GPT, compare them in bits per byte, and write a report."""
     from foreword.basics.budget import Budget
-    from foreword.evaluate.demo import demonstrate
+    from foreword.compare.demo import demonstrate
 
     Budget.parse(budget)
     print(f"report: {demonstrate(data or [], out, budget, seed, documents)}")

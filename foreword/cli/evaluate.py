@@ -67,10 +67,10 @@ def evaluate(
         ask_tasks(words, Asking(data, shots, seed, limit, examples, show_prompt, precision, as_json, overlap))
         return
     from foreword.basics.progress import ticking
-    from foreword.evaluate.ask import Corpus, ask
-    from foreword.evaluate.ask import mix as mixture
+    from foreword.evaluate.bits_report import precision_costs, table
+    from foreword.evaluate.held_out import Corpus, ask
+    from foreword.evaluate.held_out import mix as mixture
     from foreword.evaluate.opened import load
-    from foreword.evaluate.report import precision_costs, table
     from foreword.evaluate.score import check_alike, check_comparable
     from foreword.parts.frozen import check_precision, left_in_float32
 
@@ -155,12 +155,12 @@ class Asking:
 def ask_tasks(words: Words, how: Asking) -> None:
     """Every task of every model, and how sure the numbers are."""
     from foreword.basics.progress import ticking
-    from foreword.evaluate import outcomes
-    from foreword.evaluate.answers import Respondent
-    from foreword.evaluate.examine import Outcome, examine, shots_for
+    from foreword.evaluate import prompted_report as outcomes
+    from foreword.evaluate.contamination import Parted, training_texts
+    from foreword.evaluate.contamination import table as clean_and_dirty
+    from foreword.evaluate.likelihood import Respondent
     from foreword.evaluate.opened import load
-    from foreword.evaluate.overlap import Parted, training_texts
-    from foreword.evaluate.overlap import table as clean_and_dirty
+    from foreword.evaluate.prompted import Outcome, examine, shots_for
     from foreword.tasks import task as tasks
 
     if not words.models:

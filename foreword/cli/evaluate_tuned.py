@@ -38,9 +38,9 @@ def ask_tuned(words: Words, data: Path | None, limit: int | None, examples: Path
     """Every run about every set, labels joined where one set's are coarser."""
     from foreword.basics.messages import Fault
     from foreword.basics.progress import say, ticking
-    from foreword.evaluate import crossed
+    from foreword.compare import cross_dataset_report as crossed
+    from foreword.compare.cross_dataset import cross, matching, of_run
     from foreword.tasks.labelled import load
-    from foreword.transfer.crossing import cross, matching, of_run
 
     if limit is not None and limit < 1:
         raise Fault(f"--limit {limit}: there must be an example.")

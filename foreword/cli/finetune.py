@@ -60,14 +60,15 @@ def finetune(
     study is several runs, in folders of their own below the run folder, with a report.html and study.json for all of them.
     """
     from foreword.basics.messages import Fault
-    from foreword.evaluate import finetuned, tuned
+    from foreword.compare import study_report as tuned
+    from foreword.compare.contenders import Plan, curve_of, layers_of, rates_of
+    from foreword.compare.study import study
     from foreword.tasks.labelled import load
     from foreword.training.hardware import Hardware
+    from foreword.transfer import finetune_report as finetuned
     from foreword.transfer.finetune import Tuning
     from foreword.transfer.finetune import finetune as tune
     from foreword.transfer.multitask import EPOCHS, folder_of, multitask, name_of
-    from foreword.transfer.plan import Plan, curve_of, layers_of, rates_of
-    from foreword.transfer.protocol import study
 
     size = 32 if batch_size is None else batch_size
     depths = layers_of(layers) if layers else (None,)
@@ -114,7 +115,7 @@ def finetune(
 
 
 def table(scores: dict[str, dict[str, Any]]) -> list[str]:
-    from foreword.evaluate.finetuned import rows_of
+    from foreword.transfer.finetune_report import rows_of
     rows = [("split", "metric", "value", "95%", "of"), *rows_of(scores)]
     widths = [max(len(row[i]) for row in rows) for i in range(5)]
     return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]

@@ -21,7 +21,7 @@ def preview(
     from foreword.assembly.build import check_tokenizer
     from foreword.batches.mixture import open_data
     from foreword.cli.preparing import data_for, recipe_for
-    from foreword.evaluate.preview import look
+    from foreword.runs.preview import look
 
     chosen = recipe_for(recipe, size, settings)
     store = open_data(data_for(chosen, data), "train")

@@ -25,9 +25,10 @@ def probe(
 
     A clean set cannot be guessed from one text. Words are counted in train; figures are of test; dev chooses.
     """
-    from foreword.evaluate import probed
+    from foreword.compare import artefacts as probes
+    from foreword.compare import artefacts_report as probed
+    from foreword.compare import cross_dataset as crossing
     from foreword.tasks.labelled import load
-    from foreword.transfer import crossing, probes
     from foreword.transfer.baselines import words
 
     learned = load(task, data)

@@ -28,8 +28,8 @@ def sweep(
 ) -> None:
     """Train every combination of some settings and seeds, and say which served best on validation text."""
     from foreword.cli.preparing import settings_with, store_for
-    from foreword.runs.sweep import members
-    from foreword.runs.sweep import sweep as run
+    from foreword.compare.sweep import members
+    from foreword.compare.sweep import sweep as run
 
     given = settings_with(settings, budget)
     every = members(recipe, size, given, vary or [], seeds)

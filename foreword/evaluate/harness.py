@@ -35,8 +35,8 @@ from lm_eval.models.utils import normalize_gen_kwargs
 
 from foreword.basics.messages import Fault
 from foreword.basics.progress import ticking
-from foreword.evaluate import bits
-from foreword.evaluate.answers import follow, log_probs
+from foreword.evaluate import bits_per_byte as bits
+from foreword.evaluate.likelihood import follow, log_probs
 from foreword.evaluate.opened import OpenModel, load
 from foreword.evaluate.pairs import Pair, document_start, encode_pairs, fit
 from foreword.generate.sample import Sampling, generate

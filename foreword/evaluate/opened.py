@@ -14,7 +14,7 @@ import torch
 from foreword.assembly.build import language_model
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, thousands
-from foreword.evaluate import bits
+from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.score import Score
 from foreword.generate.sample import Continuation, Sampling, generate
 from foreword.networks.base import Inputs, Model

@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from foreword.basics.messages import Fault
-from foreword.evaluate import bits
+from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.score import Score
 from foreword.tasks.detokenise import Format
 from foreword.tasks.requests import Weighed
 from foreword.tasks.text import Read
 
 if TYPE_CHECKING:
-    from foreword.evaluate.answers import Respondent
+    from foreword.evaluate.likelihood import Respondent
     from foreword.networks.language_model import LanguageModel
     from foreword.tokens.tokenizer import Tokenizer
 

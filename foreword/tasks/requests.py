@@ -21,7 +21,7 @@ Row = Mapping[str, Any]        # an example: its fields
 class Request(Protocol):
     """A question. Those with `shots` get the solved examples in front of their query, as many as there is room for."""
 
-    answered_by: ClassVar[str]        # a name in foreword.evaluate.answers.ANSWERS
+    answered_by: ClassVar[str]        # a name in foreword.evaluate.likelihood.ANSWERS
 
     @property
     def query(self) -> str: ...

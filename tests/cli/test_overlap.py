@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.evaluate.overlap import TrainingText, split_clean_dirty
+from foreword.evaluate.contamination import TrainingText, split_clean_dirty
 from foreword.text.overlap import words
 from tests.cli.program import run
 
@@ -112,7 +112,7 @@ def test_what_is_wrong_is_said(planted: Path, monkeypatch: pytest.MonkeyPatch) -
     assert "is not there" in run("evaluate", planted / "run", planted / "planted.toml", "--overlap", "nowhere").fault()
     assert "false-positive rate" in run("corpus", "overlap", planted / "store", planted / "planted.toml", "--rate", 2).fault()
     assert "is not there" in run("corpus", "overlap", planted / "nothing", planted / "planted.toml").fault()
-    monkeypatch.setattr("foreword.evaluate.overlap.find_spec", lambda name: None)
+    monkeypatch.setattr("foreword.evaluate.contamination.find_spec", lambda name: None)
     said = run("evaluate", planted / "run", planted / "planted.toml")
     assert "pip install 'foreword[data]'" in said.err
     assert "clean against all" not in said.right()

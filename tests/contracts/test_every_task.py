@@ -12,8 +12,8 @@ import pytest
 
 from foreword.assembly.build import language_model, model_for
 from foreword.basics.seeds import chance
-from foreword.evaluate.answers import Respondent
-from foreword.evaluate.examine import examine
+from foreword.evaluate.likelihood import Respondent
+from foreword.evaluate.prompted import examine
 from foreword.tasks import task as tasks
 from foreword.tasks.metrics import value
 from foreword.tasks.requests import Continue, Continued, Weigh, Weighed

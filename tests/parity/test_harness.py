@@ -37,10 +37,10 @@ from lm_eval.api.instance import Instance  # noqa: E402
 from lm_eval.models.huggingface import HFLM  # noqa: E402
 from lm_eval.tasks import TaskManager  # noqa: E402
 
-from foreword.evaluate.answers import Respondent  # noqa: E402
-from foreword.evaluate.examine import examine  # noqa: E402
 from foreword.evaluate.harness import Foreword, greedily  # noqa: E402
+from foreword.evaluate.likelihood import Respondent  # noqa: E402
 from foreword.evaluate.pairs import Pair  # noqa: E402
+from foreword.evaluate.prompted import examine  # noqa: E402
 from foreword.evaluate.rolling import roll, rolling  # noqa: E402
 from foreword.evaluate.score import total  # noqa: E402
 from foreword.tasks.task import load  # noqa: E402

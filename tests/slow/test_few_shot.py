@@ -15,8 +15,8 @@ import pytest
 
 from foreword.assembly.build import language_model
 from foreword.basics.seeds import chance
-from foreword.evaluate.answers import Respondent
-from foreword.evaluate.examine import Outcome, examine
+from foreword.evaluate.likelihood import Respondent
+from foreword.evaluate.prompted import Outcome, examine
 from foreword.tasks.task import load
 from foreword.tokens import KINDS
 from foreword.tokens.build import build_store

@@ -8,7 +8,7 @@ import torch
 
 from foreword.assembly.build import language_model, model_for
 from foreword.basics.seeds import chance
-from foreword.evaluate import bits
+from foreword.evaluate import bits_per_byte as bits
 from tests.tiny import counted, learner_for, tiny
 
 pytestmark = pytest.mark.slow

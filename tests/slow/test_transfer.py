@@ -14,13 +14,13 @@ import pytest
 
 from foreword.assembly import loader
 from foreword.basics.seeds import chance
+from foreword.compare.contenders import Plan
+from foreword.compare.study import study
 from foreword.runs.train import train
 from foreword.tasks.labelled import Labelled, load
 from foreword.tokens.build import build_store
 from foreword.training.hardware import Hardware
 from foreword.transfer.finetune import Tuning
-from foreword.transfer.plan import Plan
-from foreword.transfer.protocol import study
 
 pytestmark = pytest.mark.slow
 LABELS, WORDS, SENTENCE, SENTENCES = 8, 3, 6, 6

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from foreword.evaluate.report import Page, table, write_page
+from foreword.evaluate.bits_report import Page, table, write_page
 from foreword.evaluate.score import Score
 
 

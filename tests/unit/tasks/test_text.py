@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.answers import Respondent
-from foreword.evaluate.examine import examine
+from foreword.evaluate.likelihood import Respondent
+from foreword.evaluate.prompted import examine
 from foreword.evaluate.rolling import roll, rolling
 from foreword.tasks import metrics
 from foreword.tasks.detokenise import FORMATS

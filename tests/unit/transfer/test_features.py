@@ -13,6 +13,8 @@ import torch
 from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault, Interrupted
 from foreword.batches.examples import row_of
+from foreword.compare.contenders import Plan
+from foreword.compare.study import study
 from foreword.exchange import hugging_face
 from foreword.exchange.hugging_face import Loaded
 from foreword.networks.base import Inputs
@@ -21,9 +23,7 @@ from foreword.runs.opening import open_model
 from foreword.transfer.answering import form_of, read
 from foreword.transfer.finetune import Sitting, Tuning, finetune, recipe_for
 from foreword.transfer.multitask import multitask
-from foreword.transfer.plan import Plan
 from foreword.transfer.predicting import Predictor
-from foreword.transfer.protocol import study
 from foreword.transfer.start import begin
 from tests.labelled import KINDS, base, examples, task, tokenizer, way, writer
 from tests.trunks import FAMILIES, folder, trunk

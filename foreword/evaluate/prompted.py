@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.answers import Respondent, Tally, answer
+from foreword.evaluate.likelihood import Respondent, Tally, answer
 from foreword.tasks.metrics import Interval, Metric, difference, value
 from foreword.tasks.requests import Judged, Request
 from foreword.tasks.task import Example, Prompt, Task

@@ -10,11 +10,13 @@ import pytest
 from sklearn.metrics import mutual_info_score
 
 from foreword.basics.messages import Fault
-from foreword.evaluate import probed
+from foreword.compare import artefacts as probes
+from foreword.compare import artefacts_report as probed
+from foreword.compare import cross_dataset as crossing
 from foreword.tasks.example import Example
 from foreword.tasks.labelled import Labelled, load
 from foreword.tasks.learn import Classify, Pair
-from foreword.transfer import baselines, crossing, probes
+from foreword.transfer import baselines
 
 LABELS = ("entailment", "neutral", "contradiction")
 NOUNS = [f"noun{number}" for number in range(40)]

@@ -10,7 +10,7 @@ import pytest
 from foreword.assembly.build import language_model, model_for
 from foreword.basics.messages import Fault
 from foreword.counts.mixture import Mixture
-from foreword.evaluate import bits
+from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.score import Score, check_comparable, total
 from tests.tiny import counted, drawn, reader, tiny
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from foreword.evaluate.answers import Respondent, answer, follow
+from foreword.evaluate.likelihood import Respondent, answer, follow
 from foreword.evaluate.pairs import encode_pair
 from foreword.tasks.acceptable import Acceptable, AcrossHalves
 from foreword.tasks.choice import Choice

@@ -15,9 +15,9 @@ from foreword.basics.budget import Budget
 from foreword.basics.files import read_json, write_atomically, write_json
 from foreword.basics.messages import Fault, RunFailed, duration, thousands
 from foreword.basics.progress import say, ticking
-from foreword.evaluate.ask import Corpus, ask, mix
+from foreword.evaluate.bits_report import Page, table, write_page
+from foreword.evaluate.held_out import Corpus, ask, mix
 from foreword.evaluate.opened import OpenModel, load
-from foreword.evaluate.report import Page, table, write_page
 from foreword.evaluate.score import Score
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import train

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 from foreword.basics.messages import Diverged
+from foreword.compare import parallel as abreast
+from foreword.compare.contenders import Plan
+from foreword.compare.parallel import Job, Runs
+from foreword.compare.study import Study, study
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled import Labelled
 from foreword.training.hardware import Hardware
-from foreword.transfer import abreast
-from foreword.transfer.abreast import Job, Runs
 from foreword.transfer.finetune import Tuning
-from foreword.transfer.plan import Plan
-from foreword.transfer.protocol import Study, study
 from tests.labelled import folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
@@ -81,7 +81,7 @@ def test_when_it_ends_early_what_is_under_way_is_saved(base: Path, tmp_path: Pat
 
 def test_little_work_is_not_parted(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(abreast, "cores", lambda: 8)
-    monkeypatch.setattr("foreword.runs.sweep.cores", lambda: 8)
+    monkeypatch.setattr("foreword.compare.sweep.cores", lambda: 8)
     whole: Labelled = task("classify", 48)
     asked = []
     monkeypatch.setattr(abreast, "paced", lambda sitting, threads: asked.append(threads) or 1e9)

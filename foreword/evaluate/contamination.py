@@ -12,8 +12,8 @@ from typing import Any
 from foreword.basics.files import cache_folder
 from foreword.basics.messages import Fault, thousands
 from foreword.basics.progress import say
-from foreword.evaluate.examine import Outcome
-from foreword.evaluate.outcomes import aligned
+from foreword.evaluate.prompted import Outcome
+from foreword.report.terminal import aligned
 from foreword.runs.folder import RunFolder
 from foreword.tasks.metrics import finite
 from foreword.tasks.task import Task

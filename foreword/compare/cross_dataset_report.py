@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from foreword.basics.files import write_json, write_text
-from foreword.evaluate.outcomes import aligned
-from foreword.evaluate.report import as_svg, figure_of_height
+from foreword.compare.cross_dataset import Crossed
+from foreword.report.plot import as_svg, figure_of_height
+from foreword.report.terminal import aligned
 from foreword.tasks.judging import Scored
-from foreword.transfer.crossing import Crossed
 from foreword.transfer.finetune import told
 from foreword.transfer.forms import Answer
 

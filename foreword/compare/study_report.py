@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 
 from foreword.basics.files import write_json
-from foreword.evaluate import answered
-from foreword.evaluate.outcomes import aligned
-from foreword.evaluate.report import COLOURS, as_svg, figure_of_height, render
+from foreword.compare.significance import Apart, Row
+from foreword.compare.study import Study
+from foreword.report.html import render
+from foreword.report.plot import COLOURS, as_svg, figure_of_height
+from foreword.report.terminal import aligned
 from foreword.tasks.judging import METRICS
 from foreword.tasks.metrics import Interval, finite
+from foreword.transfer import answers_report as answered
 from foreword.transfer.finetune import FEW
-from foreword.transfer.protocol import Study
 from foreword.transfer.subset import few
-from foreword.transfer.worth import Apart, Row
 
 EXACT = 1e-9            # sums of shares are not exact: less than this is zero
 HEAD = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max", "95% (seeds)", "95% (examples)",

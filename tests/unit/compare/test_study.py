@@ -13,14 +13,15 @@ import numpy as np
 import pytest
 
 from foreword.basics.messages import Fault, Interrupted, RunFailed
+from foreword.compare import parallel as abreast
+from foreword.compare import study as protocol
+from foreword.compare.contenders import Plan, rates_of
+from foreword.compare.significance import NOTHING, TOGETHER, Apart, Row, Try, Worth, over_seeds
+from foreword.compare.study import AGAIN, Study, study
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled import Labelled
-from foreword.transfer import abreast, protocol
 from foreword.transfer.finetune import Sitting, Tuning
-from foreword.transfer.plan import Plan, rates_of
-from foreword.transfer.protocol import AGAIN, Study, study
 from foreword.transfer.subset import subset
-from foreword.transfer.worth import NOTHING, TOGETHER, Apart, Row, Try, Worth, over_seeds
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)

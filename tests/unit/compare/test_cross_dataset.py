@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.evaluate import crossed
+from foreword.compare import cross_dataset_report as crossed
+from foreword.compare.cross_dataset import Learned, cross, matching, meanings, of_run
 from foreword.tasks.example import Example
 from foreword.tasks.labelled import Labelled
 from foreword.tasks.learn import Pair
-from foreword.transfer.crossing import Learned, cross, matching, meanings, of_run
 from foreword.transfer.finetune import Tuning, finetune
 from foreword.transfer.multitask import multitask
 from foreword.transfer.predicting import is_tuned

@@ -20,8 +20,8 @@ import torch
 from foreword.basics.cores import cores
 from foreword.basics.messages import Diverged, Interrupted, RunFailed
 from foreword.basics.progress import say, ticking
+from foreword.compare.sweep import fastest, paced
 from foreword.runs.folder import RunFolder
-from foreword.runs.sweep import fastest, paced
 from foreword.tasks.labelled import Labelled
 from foreword.training.hardware import Hardware, free_memory
 from foreword.transfer.finetune import Tuning, finetune, sitting_for

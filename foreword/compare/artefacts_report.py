@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from foreword.basics.files import write_json, write_text
-from foreword.evaluate import crossed
-from foreword.evaluate.crossed import between
-from foreword.evaluate.outcomes import aligned
-from foreword.evaluate.report import as_svg, figure_of_height
+from foreword.compare import cross_dataset_report as crossed
+from foreword.compare.artefacts import Blind, Cue, Length
+from foreword.compare.cross_dataset import Crossed
+from foreword.compare.cross_dataset_report import between
+from foreword.report.plot import as_svg, figure_of_height
+from foreword.report.terminal import aligned
 from foreword.tasks.labelled import Labelled
 from foreword.transfer.baselines import Baseline
-from foreword.transfer.crossing import Crossed
-from foreword.transfer.probes import Blind, Cue, Length
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ import numpy as np
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import Ticker
 from foreword.counts.mixture import Mixture
-from foreword.evaluate import bits
-from foreword.evaluate.bits import Answer, Text
+from foreword.evaluate import bits_per_byte as bits
+from foreword.evaluate.bits_per_byte import Answer, Text
 from foreword.evaluate.opened import OpenModel
 from foreword.evaluate.score import Score
 from foreword.runs.folder import RunFolder

@@ -10,9 +10,9 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
-from foreword.evaluate import outcomes
-from foreword.evaluate.answers import Respondent
-from foreword.evaluate.examine import examine, most_shots, pose
+from foreword.evaluate import prompted_report as outcomes
+from foreword.evaluate.likelihood import Respondent
+from foreword.evaluate.prompted import examine, most_shots, pose
 from foreword.tasks.task import Example, Prompt, load
 from tests.known import Known
 

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from foreword.basics.files import write_text
-from foreword.evaluate.examine import Outcome, Posed, shots_in_words
+from foreword.evaluate.prompted import Outcome, Posed, shots_in_words
+from foreword.report.terminal import aligned
 from foreword.tasks.metrics import Interval, Metric, finite
 from foreword.tasks.requests import Request
 
@@ -78,14 +79,6 @@ def _between(metric: Metric, interval: Interval) -> str:
 
 def _signed(metric: Metric, value: float) -> str:
     return ("+" if value >= 0 else "-") + metric.shown(abs(value))
-
-
-def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> Iterator[str]:
-    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
-    for row in rows:
-        cells = (f"{cell:<{width}}" if place in left else f"{cell:>{width}}"
-                 for place, (cell, width) in enumerate(zip(row, widths)))
-        yield "  ".join(cells).rstrip()
 
 
 def values(outcome: Outcome) -> dict[str, Any]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from foreword.evaluate import tuned
+from foreword.compare import study_report as tuned
+from foreword.compare.significance import Apart, Row, Try, Worth
+from foreword.compare.study import Study
 from foreword.tasks.judging import references
-from foreword.transfer.protocol import Study
-from foreword.transfer.worth import Apart, Row, Try, Worth
 from tests.labelled import task
 
 

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from foreword.basics.messages import duration
-from foreword.evaluate import answered
-from foreword.evaluate.answered import Mistake
-from foreword.evaluate.report import COLOURS, as_svg, figure_of_height, render
+from foreword.report.html import render
+from foreword.report.plot import COLOURS, as_svg, figure_of_height
 from foreword.runs.folder import RunFolder
 from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled import Labelled
+from foreword.transfer import answers_report as answered
+from foreword.transfer.answers_report import Mistake
 
 CUT = 600        # characters of a text that a page shows
 

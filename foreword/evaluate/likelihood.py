@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from foreword.basics.registry import Table
-from foreword.evaluate.bits import windows
+from foreword.evaluate.bits_per_byte import windows
 from foreword.evaluate.pairs import Pair, document_start, encode_pairs, fit
 from foreword.generate.sample import Sampling, generate
 from foreword.networks.language_model import LanguageModel
@@ -19,8 +19,8 @@ from foreword.tokens.tokenizer import Tokenizer
 
 # who answers: (respondent, requests of that sort) -> an answer for each, in order
 ANSWERS = Table("answer", {
-    "weigh": "foreword.evaluate.answers:weigh",
-    "write": "foreword.evaluate.answers:write",
+    "weigh": "foreword.evaluate.likelihood:weigh",
+    "write": "foreword.evaluate.likelihood:write",
     "roll": "foreword.evaluate.rolling:roll",
 })
 ROWS, TOKENS = 64, 8192          # at most so many at once

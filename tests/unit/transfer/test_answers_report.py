@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from foreword.evaluate import answered
 from foreword.tasks.example import Example, Span
 from foreword.tasks.labelled import Labelled
+from foreword.transfer import answers_report as answered
 from tests.labelled import task
 
 KINDS = ("classify", "pair", "similarity", "choice", "span", "tag", "rank")

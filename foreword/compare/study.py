@@ -14,6 +14,9 @@ from typing import Any, NamedTuple
 
 from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
+from foreword.compare.contenders import Contender, Plan, contenders
+from foreword.compare.parallel import Job, Runs
+from foreword.compare.significance import NOTHING, TOGETHER, Apart, Row, Try, Worth
 from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
@@ -21,13 +24,10 @@ from foreword.tasks.example import Example
 from foreword.tasks.labelled import Labelled
 from foreword.training.hardware import Hardware
 from foreword.transfer import baselines
-from foreword.transfer.abreast import Job, Runs
 from foreword.transfer.bag import Bag
 from foreword.transfer.finetune import PUBLISHED, Tuning
-from foreword.transfer.plan import Contender, Plan, contenders
 from foreword.transfer.rules import RULES
 from foreword.transfer.subset import few
-from foreword.transfer.worth import NOTHING, TOGETHER, Apart, Row, Try, Worth
 
 RATES, BATCHES = (2e-5, 3e-5, 5e-5), (16, 32)        # Devlin et al. 2018, appendix A.3
 AGAIN = 1000                                         # a restart's seed is so much larger, that it is no other run's

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from foreword.basics.messages import Fault, RunFailed
-from foreword.runs import sweep
+from foreword.compare import sweep
 from foreword.runs.folder import RunFolder
 
 SMALL = ["network.layers=1", "network.width=16", "network.heads=2", "network.context=16", "training.batch_size=4",

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from foreword.basics.messages import Fault
+from foreword.compare.contenders import CONTROLS, Plan, contenders, curve_of, layers_of
 from foreword.transfer.finetune import Tuning
-from foreword.transfer.plan import CONTROLS, Plan, contenders, curve_of, layers_of
 from tests.labelled import folder, task
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import math
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from foreword.basics.files import write_text
 from foreword.evaluate.score import Score
-
-COLOURS = ("#d9622b", "#4a7c9b", "#6b8f4e", "#8b6ba8", "#b08c2e", "#3f8f86", "#a34a5e", "#7a7f87")
+from foreword.report.html import render
+from foreword.report.plot import as_svg, figure_of_height
 
 
 def table(scores: dict[str, Score], text: str, weights: dict[str, float] | None = None) -> Iterator[str]:
@@ -82,13 +79,6 @@ def write_page(page: Page, path: Path) -> None:
     render("report.html", path, page=page, ordered=ordered, bars=bars(page), curves=curves, policies=policies)
 
 
-def render(template: str, path: Path, **values: Any) -> None:
-    """A page of this room's templates, filled in."""
-    from jinja2 import Environment, PackageLoader, select_autoescape
-    pages = Environment(loader=PackageLoader("foreword.evaluate", "."), autoescape=select_autoescape())
-    write_text(path, pages.get_template(template).render(**values))
-
-
 def bars(page: Page) -> str:
     """Bits per byte of every model, best at the top."""
     figure, axes = figure_of_height(0.42 * len(page.scores) + 0.9)
@@ -113,23 +103,3 @@ def curve(name: str, train: Sequence[tuple[float, float]], valid: Sequence[tuple
     axes.set_title(name, fontsize=11, loc="left")
     axes.legend(frameon=False)
     return as_svg(figure)
-
-
-def figure_of_height(height: float) -> tuple[Any, Any]:
-    import matplotlib
-    matplotlib.use("svg")
-    from matplotlib import pyplot
-    matplotlib.rcParams.update({"svg.fonttype": "none", "font.family": "sans-serif", "svg.hashsalt": "foreword"})
-    figure, axes = pyplot.subplots(figsize=(7.6, height), layout="constrained")
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return figure, axes
-
-
-def as_svg(figure: Any) -> str:
-    from matplotlib import pyplot
-    out = io.StringIO()
-    figure.savefig(out, format="svg", transparent=True, metadata={"Date": None})
-    pyplot.close(figure)
-    drawn = re.sub(r"\s*<metadata>.*?</metadata>", "", out.getvalue(), flags=re.DOTALL)        # links to nowhere we need
-    return drawn[drawn.index("<svg"):]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from foreword.evaluate.report import COLOURS, as_svg, figure_of_height
+from foreword.report.plot import COLOURS, as_svg, figure_of_height
 from foreword.tasks.entities import entities
 from foreword.tasks.example import Example
 from foreword.tasks.judging import METRICS, references

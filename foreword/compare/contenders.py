@@ -11,6 +11,7 @@ from typing import Any
 
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.progress import say
+from foreword.compare.significance import TOGETHER
 from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
@@ -19,7 +20,6 @@ from foreword.transfer.finetune import Tuning, recipe_for
 from foreword.transfer.multitask import folder_of
 from foreword.transfer.start import INITS
 from foreword.transfer.subset import EXCHANGE, groups, strata, subset
-from foreword.transfer.worth import TOGETHER
 
 EXCHANGED = "shuffled-labels"
 CONTROLS = (*INITS, EXCHANGED)                       # what --compare knows by name; everything else is a model's folder

@@ -1,0 +1,1 @@
+"""Studies: several runs of one question, what they differ by, and how sure that is."""
