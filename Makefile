@@ -2,31 +2,41 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-MADE := $(VENV)/.made
+CORE := $(VENV)/.core
+ALL := $(VENV)/.all
+EXTRAS := hf,data,track,fast,bench,harness,tasks,transfer,dev
+# errors are shown; warnings about package indexes that do not answer are not
+INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable
 BUDGET ?= 3m
 
-.PHONY: setup demo test test-slow bench lint golden clean
+.PHONY: setup demo test test-slow bench lint clean
 
-setup: $(MADE)
+setup: $(ALL)
 
-$(MADE): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[hf,data,track,fast,bench,harness,tasks,transfer,dev]"
-	touch $(MADE)
+$(CORE): pyproject.toml constraints.txt
+	@echo "Setting up $(VENV) for the demo: PyTorch and the packages it needs. About 250 MB to download, 1.2 GB on disk, one to five minutes."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(INSTALL) .
+	@touch $@
 
-demo: $(MADE)
+$(ALL): $(CORE)
+	@echo "Adding what the tests need: transformers, datasets, lm-eval, the linters. About 250 MB to download, 1 GB on disk, one to five minutes."
+	@$(INSTALL) ".[$(EXTRAS)]"
+	@touch $@
+
+demo: $(CORE)
 	$(BIN)/foreword demo --budget $(BUDGET)
 
-test: $(MADE)
+test: $(ALL)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
 
-test-slow: $(MADE)
+test-slow: $(ALL)
 	$(BIN)/python -m pytest -m slow $(ARGS)
 
-bench: $(MADE)
+bench: $(ALL)
 	$(BIN)/python benchmarks/run.py $(ARGS)
 
-lint: $(MADE)
+lint: $(ALL)
 	$(BIN)/ruff check foreword tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports

@@ -82,6 +82,21 @@ def test_importing_foreword_is_light() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout == "ok\n"
 
 
+def test_core_dependencies_are_enough_to_import_everything() -> None:
+    """`make demo` installs no extra, and neither does `pip install foreword`; harness.py is a class of lm-eval's."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    named = {re.split(r"[^\w-]", one)[0] for extra in project["optional-dependencies"].values() for one in extra}
+    modules = {{"scikit-learn": "sklearn", "import-linter": "importlinter"}.get(name, name.replace("-", "_")) for name in named}
+    code = ("import importlib, pkgutil, sys\n"
+            f"sys.modules.update(dict.fromkeys({sorted(modules)!r}))\n"
+            "import foreword\n"
+            "for module in pkgutil.walk_packages(foreword.__path__, 'foreword.'):\n"
+            "    if not module.name.endswith(('.__main__', '.harness')):\n"
+            "        importlib.import_module(module.name)\n")
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert ended.returncode == 0, ended.stderr
+
+
 def test_the_trainer_knows_no_model() -> None:
     source = (PACKAGE / "training/trainer.py").read_text(encoding="utf-8")
     for word in ("isinstance", "hasattr", "getattr", "kind", "torch", "numpy", *catalogue.built_in()):
