@@ -101,7 +101,7 @@ def trial(entrant: Entrant, seed: int, seconds: float, folder: Path, compile: st
     torch.set_num_threads(1)
     from foreword.assembly import loader
     from foreword.evaluate.held_out import Corpus, ask
-    from foreword.evaluate.opened import load
+    from foreword.model import load
     from foreword.runs.folder import RunFolder
     from foreword.runs.train import Session
     from foreword.tokens.build import build_store

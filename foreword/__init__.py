@@ -10,6 +10,7 @@ training    the calendar (Trainer) and the update (Learner)
 assembly    a recipe becomes objects;   exchange: objects become a Hugging Face folder, and back
 runs        a run folder that reloads itself
 generate    continue a text;            evaluate: how good is it, in bits per byte and at tasks
+model       what `foreword.load` returns, to score, continue, fill and embed text
 transfer    what was learned from text, turned to labelled tasks
 compare     which of several is better, and how sure is that
 report      text, tables and plots on a page or in the terminal
@@ -29,7 +30,7 @@ __all__ = ["Inputs", "load"]
 
 def __getattr__(name: str) -> Any:          # torch is imported when a model is, not before
     if name == "load":
-        from foreword.evaluate.opened import load
+        from foreword.model import load
         return load
     if name == "Inputs":
         from foreword.networks.base import Inputs

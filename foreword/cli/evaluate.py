@@ -70,8 +70,8 @@ def evaluate(
     from foreword.evaluate.bits_report import precision_costs, table
     from foreword.evaluate.held_out import Corpus, ask
     from foreword.evaluate.held_out import mix as mixture
-    from foreword.evaluate.opened import load
     from foreword.evaluate.score import check_alike, check_comparable
+    from foreword.model import load
     from foreword.parts.frozen import check_precision, left_in_float32
 
     paths = words.models
@@ -159,8 +159,8 @@ def ask_tasks(words: Words, how: Asking) -> None:
     from foreword.evaluate.contamination import Parted, training_texts
     from foreword.evaluate.contamination import table as clean_and_dirty
     from foreword.evaluate.likelihood import Respondent
-    from foreword.evaluate.opened import load
     from foreword.evaluate.prompted import Outcome, examine, shots_for
+    from foreword.model import load
     from foreword.tasks import task as tasks
 
     if not words.models:

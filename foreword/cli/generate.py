@@ -29,7 +29,7 @@ def generate(
 ) -> None:
     """Continue a text with any model that reads left to right."""
     from foreword.basics.progress import say
-    from foreword.evaluate.opened import load
+    from foreword.model import load
 
     opened = load(model, precision)
     given = prompts or [""]

@@ -17,8 +17,8 @@ from foreword.basics.messages import Fault, RunFailed, duration, thousands
 from foreword.basics.progress import say, ticking
 from foreword.evaluate.bits_report import Page, table, write_page
 from foreword.evaluate.held_out import Corpus, ask, mix
-from foreword.evaluate.opened import OpenModel, load
 from foreword.evaluate.score import Score
+from foreword.model import LoadedModel, load
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import train
 from foreword.text import reading
@@ -119,7 +119,7 @@ def gather(data: Sequence[Path], out: Path, documents: str = "auto") -> tuple[Pa
     return path, report
 
 
-def compose(scores: dict[str, Score], models: dict[str, OpenModel], run: RunFolder, gathered: dict[str, Any],
+def compose(scores: dict[str, Score], models: dict[str, LoadedModel], run: RunFolder, gathered: dict[str, Any],
             weights: dict[str, float], mixed: str) -> Page:
     gpt = models[NEURAL.label]
     texts = gpt.generate("", n=SAMPLES, max_tokens=120, temperature=0.8, top_p=0.95, seed=1)

@@ -9,11 +9,11 @@ from typing import Any
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance, number_of
-from foreword.evaluate.opened import load
 from foreword.generate.chat import Answer, Talker
 from foreword.generate.rerank import Ranking, Reader, even_bonus
 from foreword.generate.sample import Sampling
 from foreword.runs.folder import RunFolder
+from foreword.runs.opening import TrainedModel
 from foreword.tasks import replies
 from foreword.tasks.replies import Difference, Metric
 from foreword.text import reading
@@ -28,7 +28,7 @@ FEWEST = 20            # prompts below which nothing is said about a difference
 
 def reader(path: str, precision: str = "float32", backward: bool = False) -> Reader:
     """A model to talk with, or to rank with; a run that was trained to read the other way round is refused."""
-    opened = load(path, precision)
+    opened = TrainedModel.opened(path, precision)
     run = RunFolder(Path(path))
     reverse = getattr(run.recipe().objective, "reverse", None) if run.exists() else None
     if reverse is not None and reverse != backward:

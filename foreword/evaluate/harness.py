@@ -37,10 +37,10 @@ from foreword.basics.messages import Fault
 from foreword.basics.progress import ticking
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.likelihood import follow, log_probs
-from foreword.evaluate.opened import OpenModel, load
 from foreword.evaluate.pairs import Pair, document_start, encode_pairs, fit
 from foreword.generate.sample import Sampling, generate
 from foreword.networks.language_model import LanguageModel
+from foreword.runs.opening import TrainedModel
 
 AT_ONCE = 256             # requests between two signs of life; the model itself makes batches of them by length
 SAID_AT_ONCE = 32         # texts that are generated side by side
@@ -53,12 +53,12 @@ MET = {"until", "max_gen_toks", "do_sample", *HANDED_ON}
 class Foreword(LM):
     """A run, a model folder or a Hugging Face directory: networks that read on, and models that count."""
 
-    def __init__(self, path: str | OpenModel, precision: str = "float32", batch_size: int | str | None = None,
+    def __init__(self, path: str | TrainedModel, precision: str = "float32", batch_size: int | str | None = None,
                  max_batch_size: int | None = None, device: str | None = None, **unknown: Any):
         super().__init__()            # a device is not looked at: the harness says cuda:0 where nobody said anything
         if unknown:
             raise Fault(f"the model `foreword` takes no {', '.join(unknown)}.", "It takes path, precision and batch_size.")
-        self.opened = path if isinstance(path, OpenModel) else load(path, precision)
+        self.opened = path if isinstance(path, TrainedModel) else TrainedModel.opened(path, precision)
         self.model: LanguageModel = self.opened.language_model
         self.tokenizer = self.opened.tokenizer
         self._device = torch.device("cpu")

@@ -13,9 +13,9 @@ from foreword.basics.progress import Ticker
 from foreword.counts.mixture import Mixture
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.bits_per_byte import Answer, Text
-from foreword.evaluate.opened import OpenModel
 from foreword.evaluate.score import Score
 from foreword.runs.folder import RunFolder
+from foreword.runs.opening import TrainedModel
 from foreword.text import reading
 from foreword.text.splits import split_of
 from foreword.tokens.store import SPLITS, TokenStore
@@ -85,7 +85,7 @@ class Corpus:
         return replace(self, split="valid", limit=FITTED_ON)
 
 
-def ask(model: OpenModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None) -> Answer:
+def ask(model: TrainedModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None) -> Answer:
     """What the corpus costs a model; for one that reads both ways, what guessing each token costs, labelled as such."""
     texts = corpus.texts(model.tokenizer, model.name)
     if "fill" in model.abilities:
@@ -99,7 +99,7 @@ def ask(model: OpenModel, corpus: Corpus, stride: int | None = None, ticker: Tic
     return bits.ask(model.language_model, model.tokenizer, texts, stride, tell)
 
 
-def mix(models: dict[str, OpenModel], answers: dict[str, Answer], corpus: Corpus,
+def mix(models: dict[str, TrainedModel], answers: dict[str, Answer], corpus: Corpus,
         stride: int | None = None) -> tuple[Score, dict[str, float]]:
     """(what the corpus costs a mixture of models that share a tokenizer, the weight of each).
 

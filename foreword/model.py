@@ -4,24 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from foreword.assembly.build import language_model
-from foreword.assembly.recipe import Recipe
-from foreword.basics.messages import Fault, thousands
+from foreword.basics.messages import Fault
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.score import Score
 from foreword.generate.sample import Continuation, Sampling, generate
-from foreword.networks.base import Inputs, Model
-from foreword.networks.language_model import LanguageModel
-from foreword.parts.frozen import check_precision, freeze
-from foreword.runs.opening import open_model
-from foreword.tokens.tokenizer import Tokenizer
+from foreword.networks.base import Inputs
+from foreword.runs.opening import TrainedModel
 
 
 @dataclass(frozen=True)
@@ -33,82 +27,17 @@ class Guess:
     text: str
 
 
-def load(path: str | Path, precision: str = "float32") -> OpenModel:
-    """Open a run, its model folder, or a Hugging Face directory. precision "int8": a quarter of the memory, and quicker."""
-    check_precision(precision)
-    loaded = open_model(path)
-    return OpenModel(str(path), loaded.recipe, loaded.model, loaded.tokenizer, precision)
+def load(path: str | Path, precision: str = "float32") -> LoadedModel:
+    """Open a run, its model folder, or a Hugging Face directory. precision "int8": a quarter of the memory, and faster."""
+    return LoadedModel.opened(path, precision)
 
 
-class OpenModel:
-    """A trained model. What it can do depends on what it is; asked for more, it says what it can."""
-
-    def __init__(self, name: str, recipe: Recipe, model: Any, tokenizer: Tokenizer | None, precision: str = "float32"):
-        self.name, self.recipe, self._tokenizer, self.precision = name, recipe, tokenizer, precision
-        if not isinstance(model, Model) and precision != "float32":
-            raise Fault(f"{name} ({recipe.name}) counts: it has no weights that could be {precision}.",
-                        "A precision is for networks; leave it out.")
-        self.size = model.parameter_count() if isinstance(model, Model) else None
-        self.model = freeze(model, precision) if isinstance(model, Model) else model
-
-    def at(self, precision: str) -> OpenModel:
-        """The same model in another precision; what stays float32 is shared. From float32 only: int8 has forgotten it."""
-        if self.precision == "int8":
-            raise Fault(f"{self.name} is open in int8, from which no other precision can be made.", "Load it again.")
-        made = OpenModel(self.name, self.recipe, self.model, self._tokenizer, precision)
-        made.size = self.size
-        return made
-
-    def __repr__(self) -> str:
-        size = "counts" if self.size is None else f"{thousands(self.size)} parameters"
-        size += f" in {self.precision}" if self.precision != "float32" else ""
-        return f"<{self.recipe.name} from {self.name}: {size}; can {', '.join(self.abilities)}>"
-
-    @property
-    def abilities(self) -> list[str]:
-        found = []
-        if self._reads_on:
-            found += ["score", "generate"]
-        if self._fills:
-            found += ["fill"]
-        if isinstance(self.model, Model):
-            found += ["embed"] + (["logits"] if "tokens" in self.model.heads else [])
-        return found
-
-    @property
-    def _reads_on(self) -> bool:
-        if not isinstance(self.model, Model):
-            return True
-        return "tokens" in self.model.heads and self.recipe.objective.reads_on
-
-    @property
-    def _fills(self) -> bool:
-        return isinstance(self.model, Model) and "tokens" in self.model.heads and "[mask]" in self.recipe.objective.specials
-
-    @property
-    def nature(self) -> tuple[bool, str]:
-        """What its scores are worth beside others': whether the tokenizer is lossless, and the kind of score."""
-        return self.tokenizer.lossless, "pseudo-likelihood" if self._fills else "likelihood"
-
-    def _need(self, ability: str) -> None:
-        if ability not in self.abilities:
-            raise Fault(f"{self.name} ({self.recipe.name}) cannot {ability}; it can {', '.join(self.abilities) or 'do nothing'}.")
-
-    @property
-    def tokenizer(self) -> Tokenizer:
-        if self._tokenizer is None:
-            raise Fault(f"{self.name} has no tokenizer, only weights.",
-                        "Put tokenizer.json (or vocab.json and merges.txt, or vocab.txt) beside them, or ask for logits of ids.")
-        return self._tokenizer
-
-    @cached_property
-    def language_model(self) -> LanguageModel:
-        self._need("score")
-        return language_model(self.model, self.tokenizer.vocabulary())
+class LoadedModel(TrainedModel):
+    """A trained model that scores, continues, embeds and fills texts, as far as it can."""
 
     def score(self, text: str, stride: int | None = None) -> Score:
         """What a text costs: nats, tokens, bytes, bits per byte, perplexity, and each token's log-probability."""
-        if self._fills:
+        if self.fills:
             return bits.pseudo_score(self.model, self.tokenizer, [bits.text_of(text, self.tokenizer)])
         whole = bits.text_of(text, self.tokenizer)
         if not len(whole.ids):
