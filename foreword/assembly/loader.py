@@ -15,8 +15,8 @@ from foreword.basics.sections import Written, construct
 DEEPEST = 3       # generations of `extends`: more cannot be read at a glance
 
 
-def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
-    """The merged values of a recipe before they are checked."""
+def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool = True) -> Written:
+    """The merged values of a recipe before they are checked. Only a file that the user named may import code."""
     chain: list[tuple[Path, dict[str, Any], dict[toml.Path_, int]]] = []
     path: Path | None = find(name)
     while path is not None:
@@ -32,6 +32,8 @@ def written(name: str, size: str = "", settings: Sequence[str] = ()) -> Written:
     merged = Written()
     for path, values, lines in reversed(chain):
         merged.lay_over(values, {key: f"{shown(path)}:{line}" for key, line in lines.items()})
+    if named and not Path(name).is_dir():
+        merged.trust(merged.values)
     sizes = merged.values.pop("sizes", {})
     if size and size != merged.values.get("size"):
         if size not in sizes:
@@ -55,6 +57,7 @@ def lay_settings(merged: Written, settings: Sequence[str]) -> None:
         path_ = tuple(key.strip().split("."))
         for part in reversed(path_):
             nested = {part: nested}
+        merged.trust(nested)
         merged.lay_over(nested, {path_[:n]: f"--set {setting}" for n in range(1, len(path_) + 1)})
 
 
@@ -69,21 +72,20 @@ def _complete(values: dict[str, Any]) -> bool:
     return all(section in values for section in ("network", "objective", "batches", "tokenizer", "training"))
 
 
-def load(name: str, size: str = "", settings: Sequence[str] = ()) -> Recipe:
-    """A checked recipe, or all that is wrong with it."""
-    merged = written(name, size, settings)
-    faults: list[Fault] = []
-    recipe = construct(Recipe, merged.values, merged, (), faults)
-    if faults:
-        raise Faults(faults)
-    return recipe
+def load(name: str, size: str = "", settings: Sequence[str] = (), named: bool = True) -> Recipe:
+    """A checked recipe, or all that is wrong with it. `named`: the user gave this file, so its dotted kinds are imported."""
+    return _checked(written(name, size, settings, named))
 
 
 def from_values(values: dict[str, Any], source: str, settings: Sequence[str] = ()) -> Recipe:
-    """A recipe from plain values (a model folder's config), checked in the same way."""
+    """A recipe from plain values (a model folder's config), checked in the same way. Its dotted kinds import nothing."""
     merged = Written()
     merged.lay_over(values, {(key,): source for key in values})
     lay_settings(merged, settings)
+    return _checked(merged)
+
+
+def _checked(merged: Written) -> Recipe:
     faults: list[Fault] = []
     recipe = construct(Recipe, merged.values, merged, (), faults)
     if faults:

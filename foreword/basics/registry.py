@@ -12,7 +12,7 @@ from foreword.basics.messages import Fault, did_you_mean
 
 
 class Table:
-    """`kind` -> class. A dotted path ("my_package.my_module:MyNetwork") needs no entry here."""
+    """`kind` -> class. A dotted path ("my_package.my_module:MyNetwork") needs no entry, but the caller's permission."""
 
     def __init__(self, noun: str, places: dict[str, str]):
         self.noun, self.places = noun, places
@@ -20,7 +20,10 @@ class Table:
     def names(self) -> list[str]:
         return sorted(self.places)
 
-    def find(self, kind: str) -> Any:
+    def find(self, kind: str, dotted: bool = False) -> Any:
+        """The class of this name. `dotted`: the user named it, so a module of the user's own may be imported."""
+        if kind not in self.places and ":" in kind and not dotted:
+            raise Fault(_refused(kind))
         place = self.places.get(kind, kind)
         if ":" not in place:
             quoted = ", ".join(repr(name) for name in self.names())
@@ -41,3 +44,9 @@ class Table:
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
         text = next((doc for node in classes if (doc := ast.get_docstring(node))), None) or ast.get_docstring(tree) or ""
         return text.split("\n")[0]
+
+
+def _refused(kind: str) -> str:
+    module = kind.split(":")[0]
+    return (f"{kind!r} is code from outside Foreword. A recipe that you name may import it; a run or a model folder "
+            f"may not. If you trust {module}: set FOREWORD_MODULES={module}, or `import {module}` in Python first.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -18,6 +20,14 @@ class Written:
 
     values: dict[str, Any] = field(default_factory=dict)
     places: dict[toml.Path_, str] = field(default_factory=dict)
+    trusted: set[str] = field(default_factory=set)       # dotted kinds that the user named: only these import a module
+
+    def trust(self, values: Any) -> None:
+        """Every dotted kind among these values may be imported: the user wrote them, or named the file they are from."""
+        if isinstance(values, dict) and isinstance(values.get("kind"), str):
+            self.trusted.add(values["kind"])
+        for value in values.values() if isinstance(values, dict) else values if isinstance(values, list) else ():
+            self.trust(value)
 
     def lay_over(self, values: dict[str, Any], places: dict[toml.Path_, str], at: toml.Path_ = ()) -> None:
         """Put `values` on top. A new `kind` drops every setting of the part that stood there, in every size as well."""
@@ -106,15 +116,22 @@ def _chosen(table: Any, item: dict[str, Any], source: Written, at: toml.Path_, f
         faults.append(Fault(f"it must say its kind, one of {', '.join(table.names())}.", where=_where(source, at)))
         return None
     try:
-        cls = table.find(name)
+        cls = table.find(name, dotted=name in source.trusted or _admitted(name))
     except Fault as fault:
         faults.append(Fault(fault.what, where=_where(source, (*at, "kind"))))
         return None
-    if "kind" not in getattr(cls, "model_fields", {}) or cls.model_fields["kind"].annotation not in (str, Literal[name]):
+    fields = cls.model_fields if isinstance(cls, type) and issubclass(cls, Spec) else {}
+    if "kind" not in fields or fields["kind"].annotation not in (str, Literal[name]):
         faults.append(Fault(f"{name} must be a Spec with the field  kind: str = {name!r}, so that a run can name it.",
                             where=_where(source, (*at, "kind"))))
         return None
     return construct(cls, item, source, at, faults)
+
+
+def _admitted(kind: str) -> bool:
+    """The user let this module in: it is named in FOREWORD_MODULES, or the program that uses Foreword imported it."""
+    module = kind.split(":")[0]
+    return module in sys.modules or module in os.environ.get("FOREWORD_MODULES", "").split(",")
 
 
 def _where(source: Written, path: toml.Path_) -> str:

@@ -59,7 +59,7 @@ class RunFolder:
         return True
 
     def recipe(self) -> Recipe:
-        return loader.load(str(self.path / "recipe.toml"))
+        return loader.load(str(self.path / "recipe.toml"), named=False)
 
     def passport(self) -> dict[str, Any]:
         path = self.path / "passport.json"

@@ -217,6 +217,7 @@ def opened(word: str, data: Path | None = None) -> list[Task]:
     faults: list[Fault] = []
     for name in [variant] if variant else variants or [""]:
         merged = Written()
+        merged.trust([values, variants])
         merged.lay_over(values, {key: f"{_shown(path)}:{line}" for key, line in lines.items()})
         if name:
             places = {key[2:]: f"{_shown(path)}:{line}" for key, line in lines.items() if key[:2] == ("variants", name)}

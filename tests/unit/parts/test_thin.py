@@ -88,13 +88,17 @@ def test_large_and_small_numbers_go_through_an_activation(product):
 
 @every_way
 @pytest.mark.parametrize("inputs", [64, 100, 3072, 20000])
-def test_the_largest_int8_weights_and_activations_overflow_nothing(product, inputs):
-    """All sums as large as can be: every weight is 127 and every activation the largest of its row."""
+def test_the_largest_int8_weights_and_activations_overflow_nothing(way, product, inputs):
+    """All sums as large as can be: every weight is 127 and every activation the largest of its row.
+
+    Ours sum in short pieces. Torch may add one number after another (it does without AVX-512): n roundings to 24 bits.
+    """
+    most = max(1e-5, inputs * 2.0 ** -24) if way == "torch" else 1e-5
     numbers, scale = torch.full((8, inputs), 127, dtype=torch.int8), torch.tensor([[0.5], [0.0]]).expand(2, 8).contiguous()
     numbers[1::2] *= -1
     for size in (1e-3, 1.0, -1e6):
         x = torch.full((1, inputs), size)
-        assert error(product(x, numbers, None, scale), x.double() @ (numbers.double() * 0.5).t()) < 1e-5
+        assert error(product(x, numbers, None, scale), x.double() @ (numbers.double() * 0.5).t()) < most
 
 
 @every_way
