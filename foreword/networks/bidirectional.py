@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
-from foreword.parts.embeddings import Embeddings
+from foreword.parts.embeddings import Embeddings, widening
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Everywhere
 from foreword.tokens.tokenizer import Vocabulary
@@ -17,6 +17,7 @@ from foreword.tokens.tokenizer import Vocabulary
 class BidirectionalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["bidirectional_transformer"] = "bidirectional_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
+    context: int
     segments: int = 2
 
     def build(self, vocabulary: Vocabulary) -> BidirectionalTransformer:
@@ -29,16 +30,18 @@ class BidirectionalTransformer(Network):
     def __init__(self, spec: BidirectionalTransformerSpec, vocabulary: int):
         super().__init__()
         self.spec, self.width, self.context = spec, spec.width, spec.context
-        self.embeddings = Embeddings(spec, vocabulary, spec.segments, norm=True)
+        self.embeddings = Embeddings(spec, vocabulary, spec.segments, norm=True, both_ways=True)
+        self.widen = widening(spec)
         self.blocks = spec.blocks()
         self.pattern = Everywhere()
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
         positions = torch.arange(inputs.ids.size(1), device=inputs.ids.device)
-        x, turn = self.embeddings(inputs.ids, positions, inputs.segments), self.embeddings.turn(positions)
+        x = self.widen(self.embeddings(inputs.ids, positions, inputs.segments))
+        where = self.embeddings.where(positions, inputs.ids.size(1))
         layers = [x]
         for block in self.blocks:
-            x, _ = block(x, self.pattern, None, inputs.real, turn)
+            x, _ = block(x, self.pattern, None, inputs.real, where)
             layers.append(x)
         return Output(x, tuple(layers))
 

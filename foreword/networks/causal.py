@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from foreword.basics.registry import Table
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
 from foreword.networks.decoding import Decoder
+from foreword.networks.language_model import NeuralReader
 from foreword.parts import VISIBLE
 from foreword.parts.attention import KeyValues, Past
-from foreword.parts.embeddings import Embeddings
+from foreword.parts.embeddings import Embeddings, widening
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Backward, Causal, Dense, VisibleSpec
 from foreword.tokens.tokenizer import Vocabulary
@@ -24,6 +25,7 @@ class CausalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["causal_transformer"] = "causal_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
     chosen: ClassVar[Mapping[str, Table]] = {**StackSpec.chosen, "visible": VISIBLE}
+    context: int
     visible: SerializeAsAny[VisibleSpec] = Dense()        # what each layer sees of the past
     embedding_norm: bool = False        # the vectors of the tokens are normalised before the first block
 
@@ -46,7 +48,8 @@ class CausalTransformer(Network):
         self.spec, self.width, self.context = spec, spec.width, spec.context
         self.embeddings = Embeddings(spec, vocabulary, norm=spec.embedding_norm)
         self.blocks = spec.blocks()
-        self.norm = spec.norm_of(spec.width) if spec.norm == "before" else nn.Identity()
+        self.widen = widening(spec)
+        self.norm = spec.last_norm()
         self.pattern, self.windows = Causal(), spec.visible.windows(spec.layers)
 
     def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
@@ -58,10 +61,12 @@ class CausalTransformer(Network):
     def through(self, ids: Tensor, positions: Tensor, pattern: Backward, past: Sequence[Past] | None = None,
                 real: Tensor | None = None) -> tuple[list[Tensor], list[KeyValues]]:
         """What each layer makes of ids that stand at these positions, and what it remembers of them."""
-        x, turn = self.embeddings(ids, positions), self.embeddings.turn(positions)
+        x = self.widen(self.embeddings(ids, positions))
+        before = past[0].keys.size(2) if past and isinstance(past[0], KeyValues) else 0
+        where = self.embeddings.where(positions, before + ids.size(1))
         layers, seen = [x], []
-        for block, window, before in zip(self.blocks, self.windows, past or (None,) * len(self.blocks)):
-            x, now = block(x, pattern.within(window), before, real, turn)
+        for block, window, earlier in zip(self.blocks, self.windows, past or (None,) * len(self.blocks)):
+            x, now = block(x, pattern.within(window), earlier, real, where)
             layers.append(x)
             seen.append(now)
         return layers, seen
@@ -91,5 +96,7 @@ class CausalTransformer(Network):
     def draw(self, module: nn.Module) -> None:
         self.spec.initial.apply(module)
 
-    def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> Decoder:
+    def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
+        if self.spec.positions.between:        # a cache whose rows differ in length has no common distances
+            return NeuralReader(self, head, vocabulary, Inputs)
         return Decoder(self, head, vocabulary, Inputs)

@@ -7,5 +7,11 @@ HEADS = Table("head", {
     "softmax": "foreword.parts.heads:Softmax",
     "transformed_softmax": "foreword.parts.heads:TransformedSoftmax",
 })
-POSITIONS = Table("positions", {"learned": "foreword.parts.positions:Learned", "rotary": "foreword.parts.positions:Rotary"})
+POSITIONS = Table("positions", {
+    "learned": "foreword.parts.positions:Learned",
+    "sinusoid": "foreword.parts.positions:Sinusoid",
+    "rotary": "foreword.parts.positions:Rotary",
+    "distance_bias": "foreword.parts.positions:DistanceBias",
+    "relative": "foreword.parts.positions:Relative",
+})
 VISIBLE = Table("visible", {"dense": "foreword.parts.visible:Dense", "alternating": "foreword.parts.visible:Alternating"})

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foreword.parts.positions import Turn
-from foreword.parts.visible import Pattern
+from foreword.parts.positions import Bias, Distances, Rotation, Where
+from foreword.parts.visible import Pattern, attend_with_bias
 
 
 class KeyValues(NamedTuple):
@@ -37,50 +37,101 @@ class Stacked(nn.Linear):
         self.pieces = pieces
 
 
-class Attention(nn.Module):
-    """Several heads of scaled dot products. One matrix makes queries, keys and values, in that order."""
+class DotProduct(nn.Module):
+    """Scores are products of queries and keys, and the bias of their distance if there is one.
 
-    def __init__(self, width: int, heads: int, dropout: float = 0.0, bias: bool = True, even: nn.Module | None = None,
-                 qkv_bias: bool = True):
+    `scale`: what products are multiplied by; one over the root of a head's size by default.
+    """
+
+    def __init__(self, size: int, scale: float | None = None):
         super().__init__()
-        self.heads, self.width, self.dropout = heads, width, dropout
-        self.project = Stacked(width, width, 3, bias and qkv_bias)
-        self.out = nn.Linear(width, width, bias)
-        self.even = even        # brings queries and keys to one length before they meet
+        self.factor = 1.0 if scale is None else scale * size**0.5        # the default scale is applied where they meet
 
-    def remember(self, context: Tensor, turn: Turn | None = None) -> KeyValues:
+    def forward(self, queries: Tensor, where: Where | None) -> tuple[Tensor, Tensor | None]:
+        """(queries as they meet the keys, what is added to their scores [..., queries, keys])"""
+        return queries * self.factor if self.factor != 1.0 else queries, where.values if isinstance(where, Bias) else None
+
+
+class RelativeScores(nn.Module):
+    """Content and distance are scored apart, each with its own query bias (Dai et al. 2019, eq. 5)."""
+
+    def __init__(self, width: int, heads: int, size: int):
+        super().__init__()
+        self.heads, self.size = heads, size
+        self.distance = nn.Linear(width, heads * size, bias=False)
+
+    def forward(self, queries: Tensor, where: Where | None) -> tuple[Tensor, Tensor | None]:
+        if not isinstance(where, Distances):
+            raise TypeError("relative scores need distances")
+        far = self.distance(where.vectors).unflatten(-1, (self.heads, self.size)).transpose(0, 1)     # [heads, keys, size]
+        scores = (queries + where.place[:, None]) @ far.mT                                 # [batch, heads, queries, keys]
+        return queries + where.content[:, None], shifted(scores) * self.size**-0.5
+
+
+def shifted(scores: Tensor) -> Tensor:
+    """Scores of distances from the last query -> those of each query: every row moves left by how far it is from the last.
+
+    What is then right of a query's own place is another row's, and lies in the future.
+    """
+    batch, heads, queries, keys = scores.shape
+    padded = F.pad(scores, (1, 0)).view(batch, heads, keys + 1, queries)
+    return padded[:, :, 1:].reshape(batch, heads, queries, keys)
+
+
+class Attention(nn.Module):
+    """Several heads, whose queries, keys and values one matrix makes, in that order.
+
+    `scores`: how queries meet keys, scaled dot products by default. `qk_norm`: applied to both before they meet.
+    """
+
+    def __init__(self, width: int, heads: int, size: int | None = None, dropout: float = 0.0, bias: bool = True,
+                 qkv_bias: bool = True, scores: nn.Module | None = None, qk_norm: nn.Module | None = None):
+        super().__init__()
+        self.heads, self.size, self.dropout = heads, size or width // heads, dropout
+        self.inner = heads * self.size
+        self.project = Stacked(width, self.inner, 3, bias and qkv_bias)
+        self.out = nn.Linear(self.inner, width, bias)
+        self.scores, self.qk_norm = scores or DotProduct(self.size), qk_norm
+
+    def remember(self, context: Tensor, where: Where | None = None) -> KeyValues:
         """context [batch, positions, width] -> its keys and values."""
-        keys, values = self._part(context, self.width, 3 * self.width).chunk(2, 1)
-        return KeyValues(self._place(keys, turn), values)
+        keys, values = self._part(context, self.inner, 3 * self.inner).chunk(2, 1)
+        return KeyValues(self._placed(keys, where), values)
 
     def look(self, x: Tensor, seen: KeyValues, pattern: Pattern, real: Tensor | None = None,
-             turn: Turn | None = None) -> Tensor:
+             where: Where | None = None) -> Tensor:
         """x [batch, queries, width] looks at what is remembered; real [batch, positions] is False at padding."""
-        queries = self._part(x, 0, self.width)
-        return self._blend(self._place(queries, turn), seen, pattern, real)
+        queries = self._part(x, 0, self.inner)
+        return self._mixed(self._placed(queries, where), seen, pattern, real, where)
 
     def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None,
-                real: Tensor | None = None, turn: Turn | None = None) -> tuple[Tensor, KeyValues]:
+                real: Tensor | None = None, where: Where | None = None) -> tuple[Tensor, KeyValues]:
         """Self-attention: remember x after the past, and look at both. One product makes all three projections."""
         all_three = self.project(x).unflatten(-1, (3, self.heads, -1))
-        if turn is None and self.even is None:        # parted before they are transposed, gradients come together in one copy
+        if self.qk_norm is None and not isinstance(where, Rotation):
+            # split before they are transposed: their gradients come together in one copy
             queries, keys, values = (part.transpose(1, 2) for part in all_three.unbind(2))
         else:
             both, values = self._split(all_three.flatten(2)).split([2 * self.heads, self.heads], 1)
-            queries, keys = self._place(both, turn).chunk(2, 1)
+            queries, keys = self._placed(both, where).chunk(2, 1)
         seen = KeyValues(keys, values)
         if past is not None:
             seen = past.then(seen)
-        return self._blend(queries, seen, pattern, real), seen
+        return self._mixed(queries, seen, pattern, real, where), seen
 
-    def _place(self, x: Tensor, turn: Turn | None) -> Tensor:
-        """Queries or keys as they meet: turned by their positions, then of even length."""
-        if turn is not None:
-            x = turn.of(x)
-        return x if self.even is None else self.even(x)
+    def _placed(self, x: Tensor, where: Where | None) -> Tensor:
+        """Queries or keys as they meet: rotated by their positions, then normalised."""
+        if isinstance(where, Rotation):
+            x = where.of(x)
+        return x if self.qk_norm is None else self.qk_norm(x)
 
-    def _blend(self, queries: Tensor, seen: KeyValues, pattern: Pattern, real: Tensor | None) -> Tensor:
-        mixed = pattern.attend(queries, seen.keys, seen.values, real, self.dropout if self.training else 0.0)
+    def _mixed(self, queries: Tensor, seen: KeyValues, pattern: Pattern, real: Tensor | None, where: Where | None) -> Tensor:
+        queries, bias = self.scores(queries, where)
+        dropout = self.dropout if self.training else 0.0
+        if bias is None:
+            mixed = pattern.attend(queries, seen.keys, seen.values, real, dropout)
+        else:
+            mixed = attend_with_bias(pattern, queries, seen.keys, seen.values, real, bias, dropout)
         return self.out(mixed.transpose(1, 2).flatten(2))
 
     def _part(self, x: Tensor, start: int, stop: int) -> Tensor:
@@ -88,4 +139,4 @@ class Attention(nn.Module):
         return self._split(F.linear(x, self.project.weight[start:stop], bias))
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (-1, self.width // self.heads)).transpose(1, 2)      # [batch, heads, positions, size]
+        return x.unflatten(-1, (-1, self.size)).transpose(1, 2)      # [batch, heads, positions, size]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
 
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from foreword.parts import loops
 from foreword.parts.attention import Attention, KeyValues, Past
-from foreword.parts.positions import Turn
-from foreword.parts.visible import Pattern
+from foreword.parts.positions import Where
+from foreword.parts.visible import Everywhere, Pattern
 
 Activation = Literal["relu", "relu_squared", "gelu_erf", "gelu_tanh"]
 Place = Literal["before", "after"]
@@ -36,14 +37,15 @@ class SquaredReLU(nn.Module):
 
 
 class FeedForward(nn.Module):
-    def __init__(self, width: int, inner: int, act: Activation, bias: bool = True):
+    def __init__(self, width: int, inner: int, act: Activation, bias: bool = True, dropout: float = 0.0):
         super().__init__()
         self.inner = nn.Linear(width, inner, bias)
         self.act = activation(act)
+        self.drop = loops.Drop(dropout) if dropout else nn.Identity()
         self.out = nn.Linear(inner, width, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.out(self.act(self.inner(x)))
+        return self.out(self.drop(self.act(self.inner(x))))
 
 
 class NormBefore(nn.Module):
@@ -77,25 +79,37 @@ class NormAfter(nn.Module):
 NORMS: dict[Place, type[NormBefore | NormAfter]] = {"before": NormBefore, "after": NormAfter}
 
 
+class Source(NamedTuple):
+    """Another sequence, as one block remembers it."""
+
+    seen: KeyValues
+    real: Tensor | None        # [batch, positions], False at padding
+
+
 class Block(nn.Module):
+    """Attention, a second attention over another sequence where `cross` is given, and a feed-forward network."""
+
     recompute = False        # keep only what enters a block, and compute the rest again on the way back
 
-    def __init__(self, attention: Attention, feedforward: FeedForward,
-                 around: tuple[NormBefore | NormAfter, NormBefore | NormAfter]):
+    def __init__(self, attention: Attention, feedforward: FeedForward, around: Sequence[NormBefore | NormAfter],
+                 cross: Attention | None = None):
         super().__init__()
-        self.attention, self.feedforward = attention, feedforward
-        self.first, self.second = around
+        self.attention, self.cross, self.feedforward = attention, cross, feedforward
+        self.first, self.second = around[:2]
+        self.between = around[2] if cross is not None else None
 
-    def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None,
-                real: Tensor | None = None, turn: Turn | None = None) -> tuple[Tensor, KeyValues]:
+    def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None, real: Tensor | None = None,
+                where: Where | None = None, source: Source | None = None) -> tuple[Tensor, KeyValues]:
         if self.recompute and self.training:
-            return checkpoint(self._through, x, pattern, past, real, turn, use_reentrant=False)
-        return self._through(x, pattern, past, real, turn)
+            return checkpoint(self._through, x, pattern, past, real, where, source, use_reentrant=False)
+        return self._through(x, pattern, past, real, where, source)
 
-    def _through(self, x: Tensor, pattern: Pattern, past: Past | None, real: Tensor | None,
-                 turn: Turn | None) -> tuple[Tensor, KeyValues]:
-        change, seen = self.attention(self.first.enter(x), pattern, past, real, turn)
+    def _through(self, x: Tensor, pattern: Pattern, past: Past | None, real: Tensor | None, where: Where | None,
+                 source: Source | None) -> tuple[Tensor, KeyValues]:
+        change, seen = self.attention(self.first.enter(x), pattern, past, real, where)
         x = self.first.leave(x, change)
+        if self.cross is not None and self.between is not None and source is not None:
+            x = self.between.leave(x, self.cross.look(self.between.enter(x), source.seen, Everywhere(), source.real))
         return self.second.leave(x, self.feedforward(self.second.enter(x))), seen
 
 

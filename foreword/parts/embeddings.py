@@ -6,17 +6,20 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.parts.loops import Drop, dropped
-from foreword.parts.positions import Turn
+from foreword.parts.positions import Where
 from foreword.parts.stack import StackSpec
 
 
 class Embeddings(nn.Module):
-    def __init__(self, spec: StackSpec, vocabulary: int, segments: int = 0, norm: bool = False):
+    """`both_ways`: the network looks ahead too, which some position schemes have to know."""
+
+    def __init__(self, spec: StackSpec, vocabulary: int, segments: int = 0, norm: bool = False, both_ways: bool = False):
         super().__init__()
-        self.tokens = nn.Embedding(vocabulary, spec.width)
-        self.positions = spec.positions.build(spec.context, spec.width, spec.width // spec.heads, spec.dropout.table)
-        self.segments = nn.Embedding(segments, spec.width) if segments else None
-        self.norm = spec.norm_of(spec.width) if norm else nn.Identity()
+        width = spec.token_width
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.positions = spec.positions.build(spec, both_ways)
+        self.segments = nn.Embedding(segments, width) if segments else None
+        self.norm = spec.norm_of(width) if norm else nn.Identity()
         self.drop_table, self.drop = spec.dropout.table, Drop(spec.dropout.embeddings)
         spec.initial.apply(self)
         if spec.initial.positions is not None:
@@ -31,6 +34,15 @@ class Embeddings(nn.Module):
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
         return self.drop(self.norm(x))
 
-    def turn(self, positions: Tensor) -> Turn | None:
-        """What attention must do to queries and keys at these positions."""
-        return self.positions.turn(positions)
+    def where(self, positions: Tensor, keys: int) -> Where | None:
+        """What attention is told of queries at these positions, the last of which stands at the last of the keys."""
+        return self.positions.where(positions, keys)
+
+
+def widening(spec: StackSpec) -> nn.Module:
+    """From the width of the token vectors to that of the blocks, where they differ (factorised embeddings)."""
+    if spec.token_width == spec.width:
+        return nn.Identity()
+    made = nn.Linear(spec.token_width, spec.width)
+    spec.initial.apply(made)
+    return made

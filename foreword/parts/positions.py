@@ -1,8 +1,9 @@
-"""Where a token stands: a table of vectors added to the tokens', or a turn given to queries and keys."""
+"""Where a token stands: a vector added to the token's, a rotation of queries and keys, or a bias on their scores."""
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+import math
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -11,22 +12,56 @@ from torch import Tensor, nn
 from foreword.basics.spec import Spec
 from foreword.parts.loops import dropped, turned
 
+if TYPE_CHECKING:
+    from foreword.parts.stack import StackSpec
 
-class Turn(NamedTuple):
-    """By how much to turn each position: [positions, size/2], or [batch, 1, positions, size/2] to meet the heads."""
+
+class Rotation(NamedTuple):
+    """The angles of each position: [positions, size/2], or [batch, 1, positions, size/2] to meet the heads."""
 
     cosine: Tensor
     sine: Tensor
 
     def of(self, x: Tensor) -> Tensor:
-        """x [batch, heads, positions, size], turned; its first half is paired with its second."""
+        """x [batch, heads, positions, size], rotated; its first half is paired with its second."""
         return turned(x, self.cosine, self.sine)
 
 
-class PositionsSpec(Spec):
-    """The settings of a position scheme; `build` makes it for tokens of `width` and heads of `size`."""
+class Bias(NamedTuple):
+    """A number added to the score of each query and key, the same in every layer."""
 
-    def build(self, context: int, width: int, size: int, drop: float) -> Table | Turning:
+    values: Tensor        # [heads, queries, keys]
+
+
+class Distances(NamedTuple):
+    """Vectors of the distances from the last query to every key, and the two query biases (Dai et al. 2019, eq. 5)."""
+
+    vectors: Tensor       # [keys, width], the furthest first
+    content: Tensor       # [heads, size], u of the paper
+    place: Tensor         # [heads, size], v of the paper
+
+
+Where = Rotation | Bias | Distances        # what attention has to know of positions
+
+
+class Placing(nn.Module):
+    """A position scheme, built. Most schemes do one of two things: add to the vectors, or tell attention."""
+
+    def add(self, x: Tensor, positions: Tensor) -> Tensor:
+        """x [batch, places, width] at positions [places] or [batch, places]"""
+        return x
+
+    def where(self, positions: Tensor, keys: int) -> Where | None:
+        """What attention is told of queries at these positions, the last of which stands at the last of the keys."""
+        return None
+
+
+class PositionsSpec(Spec):
+    """The settings of a position scheme; `build` makes it for a stack."""
+
+    between: ClassVar[bool] = False        # it tells attention of the distances between queries and keys
+
+    def build(self, stack: StackSpec, both_ways: bool = False) -> Placing:
         raise TypeError(f"{type(self).__name__} has no build.")
 
     def misfits(self, size: int) -> list[tuple[str, str]]:
@@ -38,49 +73,129 @@ class Learned(PositionsSpec):
     """One learned vector for every position (Gehring et al. 2017; GPT-1, BERT)."""
 
     kind: Literal["learned"] = "learned"
+    offset: int | None = None        # rows of the table before that of the first position (RoBERTa: 2); none by default
 
-    def build(self, context: int, width: int, size: int, drop: float) -> Table:
-        return Table(context, width, drop)
+    def build(self, stack: StackSpec, both_ways: bool = False) -> PositionTable:
+        if stack.context is None:
+            raise TypeError("a table of positions needs a context")
+        return PositionTable(stack.context, stack.token_width, stack.dropout.table, self.offset or 0)
+
+
+class Sinusoid(PositionsSpec):
+    """Sines and cosines of ever longer waves, in two halves: nothing is learned (Vaswani et al. 2017, section 3.5)."""
+
+    kind: Literal["sinusoid"] = "sinusoid"
+
+    def build(self, stack: StackSpec, both_ways: bool = False) -> Waves:
+        return Waves()
 
 
 class Rotary(PositionsSpec):
-    """Queries and keys are turned by their positions, so that only distances matter (Su et al. 2021)."""
+    """Queries and keys are rotated by their positions, so that only distances matter (Su et al. 2021)."""
 
     kind: Literal["rotary"] = "rotary"
     base: float = 10000.0        # the slowest pair of numbers turns once in about 2 pi x base positions
 
-    def build(self, context: int, width: int, size: int, drop: float) -> Turning:
-        return Turning(size, self.base)
+    def build(self, stack: StackSpec, both_ways: bool = False) -> RotaryAngles:
+        return RotaryAngles(stack.size, self.base)
 
     def misfits(self, size: int) -> list[tuple[str, str]]:
         return [("heads", f"rotary positions pair the numbers of a head; {size} is odd.")] if size % 2 else []
 
 
-class Table(nn.Embedding):
-    def __init__(self, context: int, width: int, drop: float):
-        super().__init__(context, width)
-        self.drop = drop             # of the table's own entries (GPT-1's code)
+class DistanceBias(PositionsSpec):
+    """A learned bias for each head and each bucket of distances (Raffel et al. 2019, section 2.1)."""
+
+    kind: Literal["distance_bias"] = "distance_bias"
+    between: ClassVar[bool] = True
+    buckets: int = 32
+    furthest: int = 128        # distances from here on share the last bucket
+
+    def build(self, stack: StackSpec, both_ways: bool = False) -> BiasTable:
+        return BiasTable(stack.heads, self.buckets, self.furthest, both_ways)
+
+
+class Relative(PositionsSpec):
+    """Scores of content and of distance, each with its own query bias (Dai et al. 2019, Transformer-XL, section 3.3)."""
+
+    kind: Literal["relative"] = "relative"
+    between: ClassVar[bool] = True
+
+    def build(self, stack: StackSpec, both_ways: bool = False) -> RelativeDistances:
+        return RelativeDistances(stack.width, stack.heads, stack.size)
+
+
+class PositionTable(nn.Embedding, Placing):
+    def __init__(self, context: int, width: int, drop: float, offset: int = 0):
+        super().__init__(context + offset, width)
+        self.drop, self.offset = drop, offset             # drop: of the table's own entries (GPT-1's code)
 
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
         weight = dropped(self.weight, self.drop) if self.drop and self.training else self.weight
-        return x + F.embedding(positions, weight)
-
-    def turn(self, positions: Tensor) -> None:
-        return None
+        return x + F.embedding(positions + self.offset if self.offset else positions, weight)
 
 
-class Turning(nn.Module):
+class Waves(Placing):
+    def add(self, x: Tensor, positions: Tensor) -> Tensor:
+        return x + sinusoids(positions, x.size(-1)).to(x.dtype)
+
+
+class RotaryAngles(Placing):
     def __init__(self, size: int, base: float):
         super().__init__()
         self.size, self.base = size, base
 
-    def add(self, x: Tensor, positions: Tensor) -> Tensor:
-        return x
-
-    def turn(self, positions: Tensor) -> Turn:
-        """positions [places] or [batch, places]"""
+    def where(self, positions: Tensor, keys: int) -> Rotation:
         pairs = torch.arange(0, self.size, 2, device=positions.device, dtype=torch.float32) / self.size
         angles = positions[..., None] * self.base ** -pairs
         if angles.dim() == 3:
             angles = angles[:, None]
-        return Turn(angles.cos(), angles.sin())
+        return Rotation(angles.cos(), angles.sin())
+
+
+class BiasTable(nn.Embedding, Placing):
+    def __init__(self, heads: int, buckets: int, furthest: int, both_ways: bool):
+        super().__init__(buckets, heads)
+        self.furthest, self.both_ways = furthest, both_ways
+
+    def where(self, positions: Tensor, keys: int) -> Bias:
+        queries = positions.size(-1)
+        ahead = (torch.arange(keys, device=positions.device)
+                 - torch.arange(keys - queries, keys, device=positions.device)[:, None])
+        found = bucket(ahead, self.num_embeddings, self.furthest, self.both_ways)
+        return Bias(F.embedding(found, self.weight).permute(2, 0, 1))
+
+
+class RelativeDistances(Placing):
+    def __init__(self, width: int, heads: int, size: int):
+        super().__init__()
+        self.width = width
+        self.content, self.place = (nn.Parameter(torch.zeros(heads, size)) for _ in range(2))
+
+    def where(self, positions: Tensor, keys: int) -> Distances:
+        far = torch.arange(keys - 1, -1, -1, device=positions.device)
+        return Distances(sinusoids(far, self.width).to(self.content.dtype), self.content, self.place)
+
+
+def sinusoids(positions: Tensor, width: int) -> Tensor:
+    """[...] -> [..., width]: sines in the first half, cosines in the second."""
+    half = width // 2
+    rates = torch.exp(torch.arange(half, device=positions.device, dtype=torch.float32) * (-math.log(10000.0) / half))
+    angles = positions[..., None] * rates
+    return F.pad(torch.cat([angles.sin(), angles.cos()], -1), (0, width % 2))
+
+
+def bucket(ahead: Tensor, buckets: int, furthest: int, both_ways: bool) -> Tensor:
+    """The bucket of each distance (key minus query): half of them for single distances, half for ever wider ranges.
+
+    Who looks both ways has half the buckets for each direction; who looks back puts everything ahead into the first.
+    """
+    first = torch.zeros_like(ahead)
+    if both_ways:
+        buckets //= 2
+        first, away = (ahead > 0) * buckets, ahead.abs()
+    else:
+        away = (-ahead).clamp(min=0)
+    single = buckets // 2
+    wide = torch.log(away.clamp(min=1).float() / single) / math.log(furthest / single) * (buckets - single)
+    return first + torch.where(away < single, away, (single + wide.to(away.dtype)).clamp(max=buckets - 1))

@@ -15,10 +15,11 @@ import torch
 from torch import Tensor, nn
 
 from foreword.parts import thin
+from foreword.parts.attention import DotProduct
 from foreword.parts.block import Block, NormBefore
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.frozen import FrozenLinear, QuantizedLinear
-from foreword.parts.positions import Table
+from foreword.parts.positions import PositionTable, RotaryAngles, Rotation
 
 EMBED, NORM_LAYER, NORM_ROOT, TURN, PRODUCT, ATTEND = range(6)        # as in thin.c
 
@@ -89,14 +90,16 @@ class Program:
     def _embed(self, embeddings: Embeddings, x: Tensor) -> None:
         if embeddings.segments is not None:
             raise Unwritable("segments")
-        table = embeddings.positions.weight if isinstance(embeddings.positions, Table) else None
+        if not isinstance(embeddings.positions, (PositionTable, RotaryAngles)) or getattr(embeddings.positions, "offset", 0):
+            raise Unwritable(type(embeddings.positions).__name__)
+        table = embeddings.positions.weight if isinstance(embeddings.positions, PositionTable) else None
         width = embeddings.tokens.embedding_dim
         self._step(EMBED, None, x, {"first": embeddings.tokens.weight, "second": table}, width)
         self._norm(embeddings.norm, x, x, width)
 
     def _turns(self, embeddings: Embeddings) -> tuple[Tensor, Tensor] | None:
-        turn = embeddings.turn(torch.arange(self.context))
-        return None if turn is None else (turn.cosine.contiguous(), turn.sine.contiguous())
+        where = embeddings.where(torch.arange(self.context), self.context)
+        return (where.cosine.contiguous(), where.sine.contiguous()) if isinstance(where, Rotation) else None
 
     def _norm(self, norm: nn.Module, source: Tensor, target: Tensor, size: int, groups: int = 1) -> Tensor:
         """`groups` of `size` numbers in each row, each brought to one length; where the result is."""
@@ -124,13 +127,15 @@ class Program:
 
     def _block(self, block: Block, number: int, window: int | None, x: Tensor) -> None:
         attention, feedforward = block.attention, block.feedforward
-        width, size = attention.width, attention.width // attention.heads
+        if block.cross is not None or type(attention.scores) is not DotProduct or attention.scores.factor != 1.0:
+            raise Unwritable("scores of another kind")
+        width, size = attention.inner, attention.size
         made, mixed = self._buffer("made", 3 * width), self._buffer("mixed", width)
         self._product(attention.project, self._enter(block.first, x), made)
         if self.turns is not None:
             self._step(TURN, made, made, {"first": self.turns[0], "second": self.turns[1]}, size, 2 * attention.heads, 3 * width)
-        if attention.even is not None:
-            self._norm(attention.even, made, made, size, 2 * attention.heads)
+        if attention.qk_norm is not None:
+            self._norm(attention.qk_norm, made, made, size, 2 * attention.heads)
         self._step(ATTEND, made, mixed, {}, attention.heads, size, number, window or 0)
         self._product(attention.out, mixed, x, x)
         self._leave(block.first, x)

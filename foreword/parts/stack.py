@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from foreword.basics.registry import Table
 from foreword.basics.spec import Spec
 from foreword.parts import POSITIONS
-from foreword.parts.attention import Attention
+from foreword.parts.attention import Attention, DotProduct, RelativeScores
 from foreword.parts.block import NORMS, Activation, Block, FeedForward, NormAfter, NormBefore, Place
 from foreword.parts.loops import rms_norm
-from foreword.parts.positions import Learned, PositionsSpec
+from foreword.parts.positions import Learned, PositionsSpec, Relative
 
 
 class Dropout(Spec):
@@ -25,6 +25,7 @@ class Dropout(Spec):
     embeddings: float = 0.0
     attention: float = 0.0
     residual: float = 0.0
+    inner: float | None = None          # inside the feed-forward networks; none by default
 
 
 class Initial(Spec):
@@ -43,9 +44,10 @@ class Initial(Spec):
                 self.draw(part.weight, self.deviation or part.weight.size(1) ** -0.5)
                 if isinstance(part, nn.Linear) and part.bias is not None:
                     nn.init.zeros_(part.bias)
-            elif isinstance(part, nn.LayerNorm):
+            elif isinstance(part, (nn.LayerNorm, nn.RMSNorm)) and part.weight is not None:
                 nn.init.ones_(part.weight)
-                nn.init.zeros_(part.bias)
+                if isinstance(part, nn.LayerNorm):
+                    nn.init.zeros_(part.bias)
 
     def draw(self, weight: Tensor, deviation: float) -> None:
         if self.truncated:
@@ -55,7 +57,7 @@ class Initial(Spec):
 
 
 class RMSNorm(nn.RMSNorm):
-    """Nothing learned: rows are brought to one length."""
+    """Root mean square norm without a gain: nothing is learned."""
 
     def __init__(self, width: int, epsilon: float):
         super().__init__(width, epsilon, elementwise_affine=False)
@@ -75,51 +77,73 @@ class StackSpec(Spec):
     layers: int
     width: int
     heads: int
-    context: int
+    context: int | None
+    embedding: int | None = None        # width of the token vectors; `width` by default
+    head_size: int | None = None        # of queries, keys and values; width / heads by default
+    attention_scale: float | None = None                    # of scores; one over the root of the head's size by default
     norm: Place = "before"
-    norm_kind: Literal["layer", "rms"] = "layer"            # "rms": root mean square alone, nothing learned
-    qk_norm: bool = False               # queries and keys are brought to one length before they meet
+    norm_kind: Literal["layer", "rms", "rms_gain"] = "layer"        # "rms": root mean square alone, nothing learned
+    qk_norm: bool = False               # queries and keys are normalised before they meet
     bias: bool = True                   # linear maps inside the blocks have biases
     qkv_bias: bool = True               # those that make queries, keys and values too
     positions: SerializeAsAny[PositionsSpec] = Learned()
-    inner: int | None = None            # width inside the feed-forward network; four times `width` if not said
+    inner: int | None = None            # width inside the feed-forward network; four times `width` by default
     activation: Activation = "gelu_tanh"
     norm_epsilon: float = 1e-5
     dropout: Dropout = Dropout()
     initial: Initial = Initial()
 
+    @property
+    def size(self) -> int:
+        """Of a head."""
+        return self.head_size or self.width // self.heads
+
+    @property
+    def token_width(self) -> int:
+        return self.embedding or self.width
+
     def faults(self) -> list[tuple[str, str]]:
-        found = [(name, f"{name} must be at least 1 (it says {getattr(self, name)}).")
-                 for name in ("layers", "width", "heads", "context") if getattr(self, name) < 1]
-        if not found and self.width % self.heads:
+        found = [(name, f"{name} must be at least 1 (it says {value}).") for name in ("layers", "width", "heads", "context")
+                 if (value := getattr(self, name)) is not None and value < 1]
+        if not found and not self.head_size and self.width % self.heads:
             fitting = [n for n in range(1, self.width + 1) if self.width % n == 0 and self.width // n >= 8]
             found.append(("heads", f"width {self.width} does not divide into {self.heads} heads. "
                                    f"Heads that do: {fitting}"))
         elif not found:
-            found += self.positions.misfits(self.width // self.heads)
+            found += self.positions.misfits(self.size)
         return found
 
     def norm_of(self, width: int) -> nn.Module:
         if self.norm_kind == "rms":
             return RMSNorm(width, self.norm_epsilon)
-        return nn.LayerNorm(width, self.norm_epsilon)
+        return (nn.RMSNorm if self.norm_kind == "rms_gain" else nn.LayerNorm)(width, self.norm_epsilon)
 
-    def blocks(self) -> nn.ModuleList:
-        """The stack, drawn as `initial` says."""
-        made = [self._block() for _ in range(self.layers)]
+    def last_norm(self) -> nn.Module:
+        """After the stack, where blocks normalise only what enters them."""
+        return self.norm_of(self.width) if self.norm == "before" else nn.Identity()
+
+    def blocks(self, cross: bool = False) -> nn.ModuleList:
+        """The stack, drawn as `initial` says. `cross`: every block also looks at another sequence."""
+        made = [self._block(cross) for _ in range(self.layers)]
         blocks = nn.ModuleList(made)
         self.initial.apply(blocks)
-        for out in (out for block in made for out in (block.attention.out, block.feedforward.out)):
-            if self.initial.residuals == "scaled":        # two residual additions per layer (GPT-2 paper, section 2.3)
-                self.initial.draw(out.weight, self.initial.deviation / math.sqrt(2 * self.layers))
-            elif self.initial.residuals == "zero":
-                nn.init.zeros_(out.weight)
+        for block in made:
+            branches = [block.attention.out, block.feedforward.out, *([block.cross.out] if block.cross else [])]
+            for out in branches:
+                if self.initial.residuals == "scaled":        # by the number of residual additions (GPT-2 paper, section 2.3)
+                    self.initial.draw(out.weight, self.initial.deviation / math.sqrt(len(branches) * self.layers))
+                elif self.initial.residuals == "zero":
+                    nn.init.zeros_(out.weight)
         return blocks
 
-    def _block(self) -> Block:
-        def around() -> NormBefore | NormAfter:
-            return NORMS[self.norm](self.norm_of(self.width), self.dropout.residual)
+    def _block(self, cross: bool) -> Block:
+        around = [NORMS[self.norm](self.norm_of(self.width), self.dropout.residual) for _ in range(3 if cross else 2)]
+        forward = FeedForward(self.width, self.inner or 4 * self.width, self.activation, self.bias, self.dropout.inner or 0.0)
+        return Block(self._attention(), forward, around, self._attention(relative=False) if cross else None)
 
-        even = self.norm_of(self.width // self.heads) if self.qk_norm else None
-        return Block(Attention(self.width, self.heads, self.dropout.attention, self.bias, even, self.qkv_bias),
-                     FeedForward(self.width, self.inner or 4 * self.width, self.activation, self.bias), (around(), around()))
+    def _attention(self, relative: bool = True) -> Attention:
+        scores = DotProduct(self.size, self.attention_scale)
+        if relative and isinstance(self.positions, Relative):
+            scores = RelativeScores(self.width, self.heads, self.size)
+        return Attention(self.width, self.heads, self.size, self.dropout.attention, self.bias, self.qkv_bias, scores,
+                         self.norm_of(self.size) if self.qk_norm else None)

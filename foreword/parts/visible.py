@@ -116,6 +116,17 @@ def _itself(queries: int, keys: int, device: torch.device | None) -> Tensor:
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries).triu(keys - queries)
 
 
+def attend_with_bias(pattern: Pattern, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, bias: Tensor,
+                     dropout: float = 0.0) -> Tensor:
+    """A pattern by its definition, with a bias [..., queries, keys] on the scores."""
+    queries, keys = q.size(-2), k.size(-2)
+    seen = pattern.mask(queries, keys, q.device)
+    if real is not None:
+        seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
+    mask = bias.to(q.dtype).masked_fill(~seen, float("-inf"))
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
+
+
 @dataclass(frozen=True)
 class Reached:
     """One new token in each row, which looks at itself and what its row has remembered: the first places of a cache."""

@@ -96,13 +96,13 @@ def _in_parts(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Ha
     block = spec.model_copy(update={"layers": 1}).blocks()[0].to(hardware.device).train()
     block.recompute = _recompute(recipe)
     x = torch.randn(1, needs.positions, spec.width, device=hardware.device, requires_grad=True)
-    turn = spec.positions.build(spec.context, spec.width, spec.width // spec.heads, 0.0).to(hardware.device).turn(
-        torch.arange(needs.positions, device=hardware.device))
+    where = spec.positions.build(spec).to(hardware.device).where(
+        torch.arange(needs.positions, device=hardware.device), needs.positions)
 
     def through(pattern: Pattern) -> Callable[[], None]:
         def passed() -> None:
             with hardware.autocast():
-                made: Tensor = block(x, pattern, None, None, turn)[0]
+                made: Tensor = block(x, pattern, None, None, where)[0]
             made.sum().backward()
         return passed
 

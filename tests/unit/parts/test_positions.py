@@ -7,13 +7,19 @@ from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Causal
 
 SIZE = 8
+STACK = StackSpec(layers=1, width=2 * SIZE, heads=2, context=16)
+ROTARY = Rotary().build(STACK)
+
+
+def rotary(positions):
+    return ROTARY.where(positions, positions.size(-1))
 
 
 def turned(x, positions):
-    return Rotary().build(16, 16, SIZE, 0.0).turn(positions).of(x)
+    return rotary(positions).of(x)
 
 
-def test_a_turn_is_the_rotation_of_each_pair():
+def test_rotary_positions_rotate_each_pair():
     x = torch.randn(1, 1, 5, SIZE)
     found = turned(x, torch.arange(5))
     for place in range(5):
@@ -22,10 +28,10 @@ def test_a_turn_is_the_rotation_of_each_pair():
             a, b = x[0, 0, place, pair], x[0, 0, place, pair + SIZE // 2]
             assert found[0, 0, place, pair] == pytest.approx(float(a * angle.cos() + b * angle.sin()), abs=1e-5)
             assert found[0, 0, place, pair + SIZE // 2] == pytest.approx(float(b * angle.cos() - a * angle.sin()), abs=1e-5)
-    assert torch.allclose(found.norm(dim=-1), x.norm(dim=-1), atol=1e-5), "a turn changes no length"
+    assert torch.allclose(found.norm(dim=-1), x.norm(dim=-1), atol=1e-5), "a rotation changes no length"
 
 
-def test_what_two_turned_vectors_have_in_common_depends_on_their_distance_alone():
+def test_the_product_of_two_rotated_vectors_depends_on_their_distance_alone():
     q, k = torch.randn(1, 1, 1, SIZE), torch.randn(1, 1, 1, SIZE)
 
     def product(here, there):
@@ -42,35 +48,34 @@ def test_every_row_may_have_its_own_positions():
         assert torch.allclose(found[row: row + 1], turned(x[row: row + 1], positions[row]), atol=1e-6)
 
 
-def test_a_table_adds_and_does_not_turn():
-    table = Learned().build(6, 4, 2, 0.0)
+def test_a_table_adds_and_tells_attention_nothing():
+    table = Learned().build(StackSpec(layers=1, width=4, heads=2, context=6))
     x = torch.randn(2, 3, 4)
     assert torch.allclose(table.add(x, torch.tensor([3, 4, 5])), x + table.weight[3:6])
-    assert table.turn(torch.arange(3)) is None
+    assert table.where(torch.arange(3), 3) is None
 
 
-def test_even_queries_and_keys_meet_with_one_length():
-    attention = Attention(16, 2, bias=False, even=torch.nn.RMSNorm(8, 1e-6, elementwise_affine=False))
+def test_normalised_queries_and_keys_meet_with_one_length():
+    attention = Attention(16, 2, bias=False, qk_norm=torch.nn.RMSNorm(8, 1e-6, elementwise_affine=False))
     x = torch.randn(1, 5, 16)
-    _, seen = attention(x, Causal(), None, None, Rotary().build(16, 16, 8, 0.0).turn(torch.arange(5)))
+    _, seen = attention(x, Causal(), None, None, rotary(torch.arange(5)))
     assert torch.allclose(seen.keys.square().mean(-1), torch.ones(1, 2, 5), atol=1e-4)
     loud, _ = attention(1000 * x, Causal())
     calm, _ = attention(x, Causal())
     assert torch.allclose(loud, 1000 * calm, rtol=1e-3), "how loud the input is does not sharpen attention"
 
 
-def test_remembering_and_looking_turn_as_one_pass_does():
-    attention = Attention(16, 2, bias=False, even=torch.nn.RMSNorm(8, 1e-6, elementwise_affine=False)).double()
-    turning = Rotary().build(16, 16, 8, 0.0)
+def test_remembering_and_looking_rotate_as_one_pass_does():
+    attention = Attention(16, 2, bias=False, qk_norm=torch.nn.RMSNorm(8, 1e-6, elementwise_affine=False)).double()
     x = torch.randn(2, 6, 16, dtype=torch.float64)
-    whole, _ = attention(x, Causal(), None, None, turning.turn(torch.arange(6)))
-    past = attention.remember(x[:, :4], turning.turn(torch.arange(4)))
-    later = turning.turn(torch.arange(4, 6))
+    whole, _ = attention(x, Causal(), None, None, rotary(torch.arange(6)))
+    past = attention.remember(x[:, :4], rotary(torch.arange(4)))
+    later = rotary(torch.arange(4, 6))
     both = past.then(attention.remember(x[:, 4:], later))
     assert torch.allclose(attention.look(x[:, 4:], both, Causal(), None, later), whole[:, 4:], atol=1e-10)
 
 
-def test_an_odd_head_cannot_be_turned():
+def test_an_odd_head_cannot_be_rotated():
     spec = StackSpec(layers=1, width=15, heads=3, context=8, positions=Rotary())
     assert spec.faults()[0][0] == "heads"
     assert not StackSpec(layers=1, width=12, heads=3, context=8, positions=Rotary()).faults()
