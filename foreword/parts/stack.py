@@ -13,7 +13,7 @@ from foreword.basics.registry import Table
 from foreword.basics.spec import Spec
 from foreword.parts import POSITIONS
 from foreword.parts.attention import Attention, DotProduct, RelativeScores
-from foreword.parts.block import NORMS, Activation, Block, FeedForward, NormAfter, NormBefore, Place
+from foreword.parts.block import NORMS, Activation, Block, FeedForward, Place
 from foreword.parts.loops import rms_norm
 from foreword.parts.positions import Learned, PositionsSpec, Relative
 
