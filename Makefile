@@ -8,8 +8,10 @@ EXTRAS := hf,data,track,fast,bench,harness,tasks,transfer,dev
 # errors are shown; warnings about package indexes that do not answer are not
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable
 BUDGET ?= 3m
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: setup demo test test-slow bench lint clean
+.PHONY: setup demo test test-all test-slow bench lint clean
 
 setup: $(ALL)
 
@@ -27,8 +29,13 @@ $(ALL): $(CORE)
 demo: $(CORE)
 	$(BIN)/foreword demo --budget $(BUDGET)
 
+# minutes: every part, every promise over every recipe, the shape of the code
 test: $(ALL)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow" $(ARGS)
+	$(PYTEST) -m "not thorough and not slow" tests/unit tests/contracts tests/architecture $(ARGS)
+
+# and then the rest: other programs' numbers, every command, every page of the docs, floods of parameters
+test-all: test
+	$(PYTEST) -m "thorough and not slow" $(ARGS)
 
 test-slow: $(ALL)
 	$(BIN)/python -m pytest -m slow $(ARGS)

@@ -26,6 +26,38 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+THOROUGH = ("cli", "docs", "parity")            # folders that `make test` leaves to `make test-all`
+left_out = pytest.StashKey[int]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    tests = Path(__file__).parent
+    for item in items:
+        if item.path.relative_to(tests).parts[0] in THOROUGH or "data" in getattr(item, "fixturenames", ()):
+            item.add_marker("thorough")
+
+
+def pytest_deselected(items: list[pytest.Item]) -> None:
+    config = items[0].config
+    config.stash[left_out] = config.stash.get(left_out, 0) + sum("thorough" in item.keywords for item in items)
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    if hasattr(session.config, "workeroutput"):          # one of several processes: the one that reports must hear it
+        session.config.workeroutput["left out"] = session.config.stash.get(left_out, 0)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node) -> None:
+    node.config.stash[left_out] = getattr(node, "workeroutput", {}).get("left out", 0)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if "not thorough" in config.option.markexpr:
+        terminalreporter.write_line(f"Left out: {config.stash.get(left_out, 0):,} thorough tests here, and tests/{{{','.join(THOROUGH)}}} "
+                                    "(make test-all); small trainings (make test-slow).")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--golden", action="store_true", help="write tests/golden anew instead of comparing with it")
 

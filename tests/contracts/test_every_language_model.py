@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 import torch
@@ -13,24 +15,30 @@ from foreword.parts.frozen import PRECISIONS, freeze
 from tests.tiny import GRADIENT, READERS, drawn, reader, tiny
 
 FROZEN = [f"{name}, {precision}" for name in READERS if name in GRADIENT for precision in PRECISIONS]
-MODELS = [*READERS, "a mixture", *FROZEN]
-every_model = pytest.mark.parametrize("name", MODELS)
+every_model = pytest.mark.parametrize("name", [*READERS, "a mixture", *(
+    pytest.param(name, marks=() if name.startswith("gpt2, ") else pytest.mark.thorough) for name in FROZEN)])
+some_models = pytest.mark.parametrize("name", ["kneser-ney", "lstm", "gpt2", "a mixture"])      # where the sampler is tested
 PROMPTS = ("The", "A class definition defines", "", "今天天气", "x = [1, 2, 3]\nfor")
 
 
 @pytest.fixture(scope="module")
 def models(store):
     train, valid = store(), store(split="valid")
-    found = {name: reader(name, train, valid) for name in READERS}
-    for each in FROZEN:
-        name, precision = each.split(", ")
-        found[each] = language_model(freeze(drawn(tiny(name), train.tokenizer), precision), train.tokenizer.vocabulary())
-    return {**found, "a mixture": Mixture([found["gpt2"], found["kneser-ney"]], np.array([0.6, 0.4]))}
+
+    @functools.cache
+    def find(name):
+        if name == "a mixture":
+            return Mixture([find("gpt2"), find("kneser-ney")], np.array([0.6, 0.4]))
+        if name in READERS:
+            return reader(name, train, valid)
+        name, precision = name.split(", ")
+        return language_model(freeze(drawn(tiny(name), train.tokenizer), precision), train.tokenizer.vocabulary())
+    return find
 
 
 @pytest.fixture
 def model(name, models):
-    return models[name]
+    return models(name)
 
 
 @pytest.fixture
@@ -189,7 +197,7 @@ def test_a_prompt_as_long_as_two_contexts_is_continued(model, tokenizer, store):
     assert one[0].ids == again_and_again(endless, prompt, 20)
 
 
-@every_model
+@some_models
 def test_top_k_of_one_is_greedy(model, tokenizer, prompts):
     likeliest = generate(model, tokenizer, prompts, greedy())
     one_choice = generate(model, tokenizer, prompts, Sampling(max_tokens=12, top_k=1, seed=5))
@@ -197,7 +205,7 @@ def test_top_k_of_one_is_greedy(model, tokenizer, prompts):
     assert [one.ids for one in one_choice] == [one.ids for one in likeliest] == [one.ids for one in small]
 
 
-@every_model
+@some_models
 def test_the_same_seed_gives_the_same_text_alone_or_in_a_batch(model, tokenizer, prompts):
     how = Sampling(max_tokens=15, seed=3, temperature=0.9, top_p=0.95)
     together = generate(model, tokenizer, prompts, how)
@@ -208,13 +216,13 @@ def test_the_same_seed_gives_the_same_text_alone_or_in_a_batch(model, tokenizer,
     assert [one.ids for one in other] != [one.ids for one in together]
 
 
-@every_model
+@some_models
 def test_samples_of_one_prompt_differ(model, tokenizer, prompts):
     texts = [tuple(one.ids) for one in generate(model, tokenizer, [prompts[0]] * 4, Sampling(max_tokens=15, temperature=2.0))]
     assert len(set(texts)) == 4
 
 
-@every_model
+@some_models
 def test_nothing_outside_top_k_or_top_p_is_chosen(model, tokenizer, prompts):
     for how in (Sampling(max_tokens=10, top_k=5, seed=1), Sampling(max_tokens=10, top_p=0.3, seed=1, temperature=1.3)):
         endless = without_end(model, tokenizer)
@@ -239,7 +247,7 @@ def test_log_probability_is_the_models_own(model, tokenizer, prompts):
     assert one.log_probability == pytest.approx(float(np.sum(scores)), abs=1e-3)
 
 
-@every_model
+@some_models
 def test_stream_tells_the_text_and_stop_strings_do_not_appear(model, tokenizer, prompts):
     pieces = {row: [] for row in range(len(prompts))}
     how = Sampling(max_tokens=30, seed=2)
@@ -260,7 +268,7 @@ def test_stream_tells_the_text_and_stop_strings_do_not_appear(model, tokenizer, 
         assert (one.reason == "stop") == bool(ends)
 
 
-@every_model
+@some_models
 def test_lengths_are_kept(model, tokenizer, prompts):
     end = tokenizer.special("[end]")
     assert [one.ids for one in generate(model, tokenizer, prompts, Sampling(max_tokens=0))] == [[]] * len(prompts)
@@ -292,7 +300,7 @@ def test_lengths_are_kept(model, tokenizer, prompts):
         assert (len(one.ids), one.reason) == (3, "length")
 
 
-@every_model
+@some_models
 def test_a_strong_repetition_penalty_says_nothing_twice(model, tokenizer, prompts):
     endless = without_end(model, tokenizer)
     for prompt, one in zip(prompts, generate(endless, tokenizer, prompts, greedy(repetition_penalty=1e6))):

@@ -241,6 +241,7 @@ def until(ready, child: int) -> int | None:
     return code
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["gpt2", "lstm"])
 def test_a_run_killed_at_random_moments_ends_the_same(name, stores, tmp_path):
     recipe = tiny(name, 'training.budget="40"', "training.log=4", 'training.evaluate="7"')

@@ -139,11 +139,9 @@ def test_a_batch_does_not_depend_on_the_batches_before(kind):
 def test_ranks_are_disjoint_and_together_the_batch(kind, world):
     """Also where a batch straddles two epochs: rows are asked for one by one, and all at once."""
     whole = over(kind, store_for(kind), 6)
+    streams = [Stream(over(kind, store_for(kind), 6), lambda rows: list(map(seen, rows)), 6, rank, world) for rank in range(world)]
     for step in range(90):
-        ranks = []
-        for rank in range(world):
-            stream = Stream(over(kind, store_for(kind), 6), lambda rows: list(map(seen, rows)), 6, rank, world)
-            ranks += stream.batch(step)
+        ranks = [row for stream in streams for row in stream.batch(step)]
         assert ranks == list(map(seen, whole.rows(step, 0, 6))), f"step {step}"
         assert len({row[0] for row in ranks}) == 6
 

@@ -9,6 +9,7 @@ from benchmarks import finetune
 SMALL = {"LAYERS": 2, "WIDTH": 32, "HEADS": 2, "VOCABULARY": 300, "CONTEXT": 32}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("task", ["span", "classify"])
 def test_both_are_as_large_and_the_ratio_is_told(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("transformers")

@@ -32,6 +32,7 @@ def found(where: Study) -> list[tuple[object, ...]]:
     return [(row.name, row.labels, row.tests, tuple(one.answers for one in row.tries), row.over_examples) for row in where.rows]
 
 
+@pytest.mark.thorough
 def test_side_by_side_is_one_after_the_other(base: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     whole, before = task("classify", 48), torch.get_num_threads()
     plan = Plan(2, compare=("scratch", "shuffled-labels"))
@@ -53,6 +54,7 @@ def jobs(base: Path, where: Path, *rates: float) -> list[Job]:
     return [Job(base, where / f"seed-{seed}", replace(QUICK, seed=seed, learning_rate=rate), seed) for seed, rate in enumerate(rates)]
 
 
+@pytest.mark.thorough
 def test_a_run_whose_loss_is_no_number_says_so_and_the_others_go_on(base: Path, tmp_path: Path) -> None:
     runs, some = Runs(task("classify", 48), Hardware()), jobs(base, tmp_path, 1e30, 3e-3)
     try:
@@ -66,6 +68,7 @@ def test_a_run_whose_loss_is_no_number_says_so_and_the_others_go_on(base: Path, 
     assert Runs(task("classify", 48), Hardware()).ahead(some, 2) == 0, "nothing is left to do"
 
 
+@pytest.mark.thorough
 def test_when_it_ends_early_what_is_under_way_is_saved(base: Path, tmp_path: Path) -> None:
     long = [replace(job, how=replace(job.how, epochs=5000.0)) for job in jobs(base, tmp_path, 3e-3, 3e-3, 3e-3)]
     runs = Runs(task("classify", 48), Hardware())

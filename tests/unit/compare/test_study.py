@@ -167,6 +167,7 @@ def test_test_has_no_say(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [row.rate for row in cells] == pytest.approx([rate * 24 for rate in (2e-5, 3e-5, 5e-5)])      # 768 / 32 times as large
 
 
+@pytest.mark.thorough
 def test_of_several_rates_dev_chooses_for_every_beginning(base: Path, tmp_path: Path) -> None:
     """One rate at which nothing is learned, one at which everything is: each is tried, in a folder of its own."""
     found = study(base, task("classify", 48), tmp_path / "out", replace(QUICK, epochs=8, learning_rate=None),
@@ -251,6 +252,7 @@ def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(base: Path, tmp_
     assert [(run, (run / "metrics.jsonl").read_bytes()) for run in runs] == told
 
 
+@pytest.mark.thorough
 def test_never_more_models_than_two(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it runs: the best so far, and the one under way."""
     real, seen = abreast.finetune, []
@@ -327,6 +329,7 @@ def test_other_failures_end_it(fault: Fault, base: Path, tmp_path: Path, monkeyp
 # --- several contenders -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.thorough
 def test_a_model_beside_its_own_copy_is_no_better(base: Path, tmp_path: Path) -> None:
     shutil.copytree(base, tmp_path / "copy")
     found = study(base, task("classify", 48), tmp_path / "out", QUICK, Plan(2, curve=(16, None), compare=(str(tmp_path / "copy"),)))
@@ -348,6 +351,7 @@ def test_all_layers_are_as_many_as_there_are(base: Path, tmp_path: Path) -> None
     assert [one.each for one in found.apart if one.minus == "2 layers"] == [(0, 0)]
 
 
+@pytest.mark.thorough
 def test_from_exchanged_labels_nothing_is_learned(base: Path, tmp_path: Path) -> None:
     whole, how = task("classify", 96, 40, 200), replace(QUICK, epochs=8)
     found = study(base, whole, tmp_path / "out", replace(how, labels=64), Plan(3, compare=("shuffled-labels", "scratch")))
@@ -360,6 +364,7 @@ def test_from_exchanged_labels_nothing_is_learned(base: Path, tmp_path: Path) ->
     assert passports[0]["data"] != passports[1]["data"]
 
 
+@pytest.mark.thorough
 def test_with_few_labels_dev_is_small_for_everyone(base: Path, tmp_path: Path) -> None:
     whole = task("classify", 48, 700, 24)
     found = study(base, whole, tmp_path / "out", replace(QUICK, epochs=1), Plan(2, curve=(16, None), ensemble=True))

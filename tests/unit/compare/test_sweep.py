@@ -10,6 +10,7 @@ SMALL = ["network.layers=1", "network.width=16", "network.heads=2", "network.con
          "training.budget=4", "training.evaluate=1.0"]
 
 
+@pytest.mark.thorough
 def test_every_combination_runs_with_every_seed_and_the_best_comes_first(stores, tmp_path):
     every = sweep.members("gpt2", "laptop", SMALL, ["training.optimizer.learning_rate=1e-3,1e-9"], 2)
     assert [(member.values, member.seed) for member in every] == [
@@ -27,6 +28,7 @@ def test_every_combination_runs_with_every_seed_and_the_best_comes_first(stores,
     assert again == found, "what is finished is not done again"
 
 
+@pytest.mark.thorough
 def test_a_seed_of_a_sweep_is_the_run_one_would_have_made(stores, tmp_path):
     from foreword.runs.train import train
     every = sweep.members("gpt2", "laptop", SMALL, [], 2)
@@ -44,6 +46,7 @@ def test_bad_sweeps_are_found_before_anything_runs(stores, tmp_path):
         sweep.members("gpt2", "laptop", SMALL, [], 0)
 
 
+@pytest.mark.thorough
 def test_a_run_that_fails_is_named_and_the_others_are_kept(stores, tmp_path):
     every = sweep.members("gpt2", "laptop", SMALL, ["training.optimizer.learning_rate=1e-3,1e12"], 1)
     with pytest.raises(RunFailed, match="1 of 2 runs failed: learning-rate-1e12_seed-0"):

@@ -73,6 +73,7 @@ def test_in_how_many_pieces_does_not_matter(piece: int, monkeypatch: pytest.Monk
         same(drawn(3, 4, 40, 40, 32), seen)
 
 
+@pytest.mark.thorough
 @every_width
 def test_every_width_of_vector_gives_the_same(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     use(flags, monkeypatch)
@@ -125,6 +126,7 @@ def test_patterns_keep_their_secrets_while_dropping(pattern: Pattern) -> None:
         assert not (changed & blind).any()
 
 
+@pytest.mark.thorough
 def test_torch_s_own_checks_of_the_operator() -> None:
     q, k, v = drawn(2, 2, 5, 7, 4)
     seen = torch.ones(2, 1, 1, 7, dtype=torch.bool)

@@ -108,6 +108,7 @@ def test_torch_s_own_checks_of_an_operator(name: str) -> None:
     torch.library.opcheck(getattr(torch.ops.foreword, name).default, (x, *more))
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", LOOPS)
 def test_torch_compile_leaves_it_as_it_is(name: str) -> None:
@@ -168,6 +169,7 @@ def test_what_is_passed_back_is_dropped_alike_and_the_next_draw_is_another() -> 
     assert torch.equal(loops.dropped(x.t().contiguous().t(), 0.3), y), "and the layout does not matter"
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("compiled")
 def test_compiled_dropout_drops_as_much() -> None:
     compiled = torch.compile(lambda x: loops.dropped(x, 0.25) * 2.0, fullgraph=True)

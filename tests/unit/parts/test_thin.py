@@ -196,6 +196,7 @@ def test_without_a_compiler_torch_answers_the_same_and_says_so_once(fresh, monke
     assert not list(fresh.glob("*"))
 
 
+@pytest.mark.thorough
 def test_two_processes_may_compile_at_once(fresh):
     words = [sys.executable, "-c", "from foreword.parts import thin; assert thin.compiled() is not None"]
     both = [subprocess.Popen(words) for _ in range(2)]
@@ -203,6 +204,7 @@ def test_two_processes_may_compile_at_once(fresh):
     assert [file.suffix for file in fresh.iterdir()] == [".so"]
 
 
+@pytest.mark.thorough
 def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))

@@ -183,6 +183,7 @@ def test_an_edit_at_4_with_a_window_of_3_reaches_6():
     assert changed.nonzero()[:, 0].tolist() == [4, 5, 6]
 
 
+@pytest.mark.thorough
 def test_compiled_blocks_that_see_differently_give_the_same():
     if not able(torch.device("cpu"), "auto"):
         pytest.skip("no C++ compiler")

@@ -30,6 +30,7 @@ def test_wilson_holds_the_truth_as_often_as_it_says():
         assert 0.93 <= np.mean(held) <= 0.975
 
 
+@pytest.mark.thorough
 def test_the_bootstrap_holds_the_truth_as_often_as_it_says():
     dice = chance(2)
     held = [low <= 1.0 <= high for low, high in (Mean().interval(dice.exponential(size=150)) for _ in range(60))]

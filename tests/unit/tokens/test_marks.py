@@ -161,6 +161,7 @@ def test_a_text_cut_anywhere_is_marked_as_the_definition_says(lossless):
     agrees(lossless, [part for at in range(len(text)) for part in (text[:at], text[at:])], MARKS)
 
 
+@pytest.mark.thorough
 def test_every_character_there_is_is_marked_as_the_definition_says():
     letters = "".join(chr(code) for code in (*range(0xD800), *range(0xE000, 0x32000)))
     agrees(trained("byte"), ["".join(f"{letter}a{letter}.{letter}A. \n{letter}\n" for letter in letters)], MARKS)

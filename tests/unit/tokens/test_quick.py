@@ -89,6 +89,7 @@ def test_a_text_cut_anywhere_gives_the_ids_of_its_parts(trained, pairs):
     same(pairs, parts)
 
 
+@pytest.mark.thorough
 def test_ten_megabytes_of_mixed_text_give_the_same_ids(trained):
     """English, Chinese, code, numbers and emoji in ever new order."""
     draw = random.Random(7)
@@ -100,6 +101,7 @@ def test_ten_megabytes_of_mixed_text_give_the_same_ids(trained):
     same(trained.backend, texts)
 
 
+@pytest.mark.thorough
 def test_every_character_there_is_gives_the_same_ids(pairs):
     """Libraries know Unicode from different tables: a letter to one could be a sign to the other."""
     letters = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x32000), *range(0xE0000, 0xE0200))]

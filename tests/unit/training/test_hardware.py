@@ -100,6 +100,7 @@ def test_batches_made_ahead_are_the_same_batches(store):
     ahead.close()
 
 
+@pytest.mark.thorough
 def test_a_compiled_step_is_the_eager_step(store):
     recipe = tiny("modern-gpt")
     eager, stream = learner_for(recipe, store())
@@ -161,6 +162,7 @@ def test_what_is_no_faster_is_undone(store, capsys, monkeypatch, after, kept):
     assert ("going on without" in said) != kept
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("precision", ["float16", "bfloat16"])
 def test_a_lower_precision_learns_too(precision, store):
     if precision not in precisions("cpu"):
@@ -175,6 +177,7 @@ def test_a_lower_precision_learns_too(precision, store):
     assert later < first[1]
 
 
+@pytest.mark.thorough
 def test_the_probe_runs_alone():
     done = subprocess.run([sys.executable, "-c", hardware.PROBE, "float32"], capture_output=True, text=True, check=True)
     assert float(done.stdout) > 1e8

@@ -33,6 +33,7 @@ def measured(noise: GradientNoise, draw, rows: int, share: int, steps: int) -> l
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("rows", "share"), [(8, 1), (8, 4), (12, 5), (8, 8)])
 def test_it_finds_the_noise_of_a_linear_model(rows, share):
     """Gradients N(G, S): tr(S) / |G|^2 rows, times the tokens of a row. Averages wander, so the later ones are averaged."""

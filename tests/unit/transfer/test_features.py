@@ -40,6 +40,7 @@ def unchanged(before: Loaded, after: Loaded) -> bool:
 EVERY = [(family, reader, kind) for kind in KINDS for family, reader in (("gpt2", "bilstm"), ("bert", "linear"))]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("family", "reader", "kind"), [
     *EVERY, ("gpt2", "linear", "classify"), ("bert", "bilstm", "tag"), ("lstm", "linear", "tag"), ("lstm", "bilstm", "similarity")])
 def test_every_kind_of_task_is_learned_over_a_trunk_that_stays_as_it_was(family: str, reader: str, kind: str, tmp_path: Path) -> None:
@@ -119,6 +120,7 @@ def test_a_resumed_run_equals_an_unbroken_one(tmp_path: Path, monkeypatch: pytes
     assert all(torch.equal(a[name], b[name]) for name in a)
 
 
+@pytest.mark.thorough
 def test_what_can_be_told_apart_is_learned(tmp_path: Path) -> None:
     how = Tuning(epochs=12, batch_size=16, learning_rate=3e-3, features="bilstm")
     run = finetune(folder("gpt2", tmp_path / "base"), task("span", 240, 40, 60), tmp_path / "run", how)
@@ -149,6 +151,7 @@ def test_settings_reach_the_mix_the_reader_and_the_trunk() -> None:
         recipe_for(base("gpt2"), task("classify"), replace(QUICK, settings=("network.reader.width=7",)))
 
 
+@pytest.mark.thorough
 def test_nothing_learned_is_a_control_for_features_too(tmp_path: Path) -> None:
     loaded = base("gpt2")
     recipe = recipe_for(loaded, task("classify"), QUICK)

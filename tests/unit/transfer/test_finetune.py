@@ -71,6 +71,7 @@ def test_what_can_be_told_apart_is_learned_and_what_cannot_is_not(tmp_path: Path
     assert 0.25 < scores(finetune(base, noise, tmp_path / "noise", LEARN))["accuracy"] < 0.75
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_task_can_be_learned(kind: str, tmp_path: Path) -> None:
     how = Tuning(epochs=12, batch_size=16, learning_rate=2e-3)

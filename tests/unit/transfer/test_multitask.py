@@ -62,6 +62,7 @@ def test_it_opens_whole_and_task_by_task(shared: RunFolder) -> None:
     assert kinds == {"toy-classify": "classify", "toy-pair": "stepwise", "toy-similarity": "regress", "toy-rank": "rank"}
 
 
+@pytest.mark.thorough
 def test_their_library_opens_the_folder_of_a_task(shared: RunFolder) -> None:
     transformers = pytest.importorskip("transformers")
     theirs = transformers.AutoModelForSequenceClassification.from_pretrained(shared.path / "model-toy-classify")
@@ -172,6 +173,7 @@ def test_a_network_that_looks_back_learns_several_tasks_too(tmp_path: Path) -> N
     assert open_model(run.path / "model-toy-pair").recipe.objective.kind == "classify"
 
 
+@pytest.mark.thorough
 def test_what_can_be_learned_is_learned_in_one_trunk(tmp_path: Path) -> None:
     some = [replace(task(kind, 160, 24, 60), name=kind) for kind in ("classify", "pair")]
     run = multitask(folder("bert", tmp_path / "base"), some, tmp_path / "run", replace(QUICK, epochs=10))
