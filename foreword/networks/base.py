@@ -54,7 +54,18 @@ class Network(nn.Module):
 
     def table(self) -> Tensor:
         """The table of token vectors, for a head that shares it."""
-        raise TypeError(f"{type(self).__name__} has no table of token vectors.")
+        return self.tables()["tokens"]
+
+    def tables(self) -> dict[str, nn.Parameter]:
+        """Tables with a row for each token ("tokens") or position ("positions"): their length may differ from model to model."""
+        raise TypeError(f"{type(self).__name__} does not name its tables.")
+
+    def levels(self) -> list[list[nn.Parameter]]:
+        """Parameters by depth: those of the embeddings, then those of each layer, from below. What reads the last layer is in none.
+
+        Layer-wise rates, layer-wise transfer and freezing from below count by it.
+        """
+        raise TypeError(f"{type(self).__name__} does not name its layers.")
 
     def draw(self, module: nn.Module) -> None:
         """Draw the weights of a head the way this network's own are drawn."""

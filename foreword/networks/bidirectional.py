@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 import torch
-from torch import Tensor, nn
 
-from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
-from foreword.parts.embeddings import Embeddings, widening
+from foreword.networks.base import Inputs, NetworkSpec, Output, State
+from foreword.networks.transformer import Transformer
+from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Everywhere
 from foreword.tokens.tokenizer import Vocabulary
@@ -24,15 +24,11 @@ class BidirectionalTransformerSpec(StackSpec, NetworkSpec):
         return BidirectionalTransformer(self, vocabulary.size)
 
 
-class BidirectionalTransformer(Network):
+class BidirectionalTransformer(Transformer):
     reads = frozenset({"ids", "real", "segments"})
 
     def __init__(self, spec: BidirectionalTransformerSpec, vocabulary: int):
-        super().__init__()
-        self.spec, self.width, self.context = spec, spec.width, spec.context
-        self.embeddings = Embeddings(spec, vocabulary, spec.segments, norm=True, both_ways=True)
-        self.widen = widening(spec)
-        self.blocks = spec.blocks()
+        super().__init__(spec, Embeddings(spec, vocabulary, spec.segments, norm=True, both_ways=True))
         self.pattern = Everywhere()
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
@@ -44,9 +40,3 @@ class BidirectionalTransformer(Network):
             x, _ = block(x, self.pattern, None, inputs.real, where)
             layers.append(x)
         return Output(x, tuple(layers))
-
-    def table(self) -> Tensor:
-        return self.embeddings.tokens.weight
-
-    def draw(self, module: nn.Module) -> None:
-        self.spec.initial.apply(module)

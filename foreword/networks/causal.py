@@ -10,12 +10,13 @@ from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
 from foreword.basics.registry import Table
-from foreword.networks.base import Inputs, Network, NetworkSpec, Output
+from foreword.networks.base import Inputs, NetworkSpec, Output
 from foreword.networks.decoding import Decoder
 from foreword.networks.language_model import NeuralReader
+from foreword.networks.transformer import Transformer
 from foreword.parts import VISIBLE
 from foreword.parts.attention import KeyValues, Past
-from foreword.parts.embeddings import Embeddings, widening
+from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Backward, Causal, Dense, VisibleSpec
 from foreword.tokens.tokenizer import Vocabulary
@@ -40,15 +41,12 @@ class Remembered(NamedTuple):
     real: Tensor | None        # [batch, positions]
 
 
-class CausalTransformer(Network):
+class CausalTransformer(Transformer):
     reads = frozenset({"ids", "real"})
 
     def __init__(self, spec: CausalTransformerSpec, vocabulary: int):
-        super().__init__()
-        self.spec, self.width, self.context = spec, spec.width, spec.context
-        self.embeddings = Embeddings(spec, vocabulary, norm=spec.embedding_norm)
-        self.blocks = spec.blocks()
-        self.widen = widening(spec)
+        super().__init__(spec, Embeddings(spec, vocabulary, norm=spec.embedding_norm))
+        self.spec = spec
         self.norm = spec.last_norm()
         self.pattern, self.windows = Causal(), spec.visible.windows(spec.layers)
 
@@ -90,11 +88,6 @@ class CausalTransformer(Network):
             return torch.arange(start, start + ids.size(1), device=ids.device)
         return (real.cumsum(1)[:, -ids.size(1):] - 1).clamp(min=0)
 
-    def table(self) -> Tensor:
-        return self.embeddings.tokens.weight
-
-    def draw(self, module: nn.Module) -> None:
-        self.spec.initial.apply(module)
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
         if self.spec.positions.between:        # a cache whose rows differ in length has no common distances

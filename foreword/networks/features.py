@@ -156,8 +156,11 @@ class Features(Network):
         self.trunk.eval()        # what is frozen has no dropout either
         return self
 
-    def table(self) -> Tensor:
-        return self.trunk.table()
+    def tables(self) -> dict[str, nn.Parameter]:
+        return self.trunk.tables()
+
+    def levels(self) -> list[list[nn.Parameter]]:
+        return self.trunk.levels()
 
     def draw(self, module: nn.Module) -> None:
         self.trunk.draw(module)

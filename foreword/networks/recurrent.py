@@ -33,7 +33,7 @@ class RecurrentSpec(NetworkSpec):
     cell: SerializeAsAny[CellSpec]
     width: int
     layers: int = 1
-    embedding: int | None = None        # width of the word vectors; `width` if not said
+    embedding: int | None = None        # width of the word vectors; `width` by default
     dropout: float = 0.0                # on the word vectors, between layers and on the last output
     initial: RecurrentInitial = RecurrentInitial()
 
@@ -60,13 +60,13 @@ class Recurrent(Network):
         x = self.drop(self.tokens(inputs.ids))
         state = self.cell.start(x.size(0), x) if state is None else state
         if inputs.real is None:
-            last, state = self.cell(x, state)
+            layers, state = self.cell(x, state)
         else:
-            last, state = self._around_padding(x, state, inputs.real)
+            layers, state = self._around_padding(x, state, inputs.real)
         carried = tree_map(lambda part: part.detach(), state)        # no gradient across calls
-        return Output(self.drop(last), (x, last), carried)
+        return Output(self.drop(layers[-1]), (x, *layers), carried)
 
-    def _around_padding(self, x: Tensor, state: Any, real: Tensor) -> tuple[Tensor, Any]:
+    def _around_padding(self, x: Tensor, state: Any, real: Tensor) -> tuple[list[Tensor], Any]:
         """Position by position; a padding position leaves the state as it was."""
         outputs = []
         for now, there in zip(x.split(1, 1), real.unbind(1)):
@@ -74,10 +74,13 @@ class Recurrent(Network):
             state = tree_map(lambda new, old, t=there: torch.where(t.view(-1, *[1] * (new.dim() - 1)), new, old),
                              after, state)
             outputs.append(out)
-        return torch.cat(outputs, 1), state
+        return [torch.cat(layer, 1) for layer in zip(*outputs)], state
 
-    def table(self) -> Tensor:
-        return self.tokens.weight
+    def tables(self) -> dict[str, nn.Parameter]:
+        return {"tokens": self.tokens.weight}
+
+    def levels(self) -> list[list[nn.Parameter]]:
+        return [[self.tokens.weight], *self.cell.levels()]
 
     def draw(self, module: nn.Module) -> None:
         for name, weight in module.named_parameters():

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
@@ -52,15 +53,18 @@ class Simple(nn.Module):
     def start(self, batch: int, like: Tensor) -> Tensor:
         return like.new_full((batch, self.width), 0.1)        # "small values", section 2 of the paper
 
-    def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
-        """x [batch, positions, width], state [batch, width] -> outputs, the last state."""
+    def levels(self) -> list[list[nn.Parameter]]:
+        return [list(self.parameters())]
+
+    def forward(self, x: Tensor, state: Tensor) -> tuple[list[Tensor], Tensor]:
+        """x [batch, positions, width], state [batch, width] -> the outputs of each layer, the last state."""
         outputs = []
         for t, now in enumerate(x.unbind(1)):
             if t % self.bptt == 0:
                 state = state.detach()
             state = torch.sigmoid(now + self.recurrent(state))
             outputs.append(state)
-        return torch.stack(outputs, 1), state
+        return [torch.stack(outputs, 1)], state
 
 
 class LstmCell(CellSpec):
@@ -82,7 +86,18 @@ class Lstm(nn.Module):
         zeros = like.new_zeros(batch, self.layers, self.width)
         return zeros, zeros
 
-    def forward(self, x: Tensor, state: Any) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        hidden, cell = (part.transpose(0, 1).contiguous() for part in state)      # torch wants layers first
-        outputs, (hidden, cell) = self.lstm(x, (hidden, cell))
-        return outputs, (hidden.transpose(0, 1), cell.transpose(0, 1))
+    def levels(self) -> list[list[nn.Parameter]]:
+        return [[getattr(self.lstm, name) for name in names] for names in self.lstm._all_weights]
+
+    def forward(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[list[Tensor], tuple[Tensor, Tensor]]:
+        """One layer after the other, so that each can be read."""
+        x, outputs, ends = x.transpose(0, 1), [], []        # positions first, as torch's own dropout between layers has them
+        for layer, (weights, *before) in enumerate(zip(self.levels(), *(part.unbind(1) for part in state))):
+            if layer:
+                x = F.dropout(x, self.lstm.dropout, self.training)
+            first = tuple(part[None].contiguous() for part in before)
+            x, *after = torch.lstm(x, first, weights, True, 1, 0.0, self.training, False, False)
+            outputs.append(x.transpose(0, 1))
+            ends.append([part[0] for part in after])
+        hidden, cell = (torch.stack(parts, 1) for parts in zip(*ends))
+        return outputs, (hidden, cell)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Literal
 
@@ -11,19 +10,18 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from foreword.basics.spec import Spec
+from foreword.networks.base import Model
 from foreword.parts.attention import Stacked
-
-_BLOCK = re.compile(r"network\.blocks\.(\d+)\.")
 
 
 class OptimizerSpec(Spec):
     learning_rate: float
 
-    def build(self, model: nn.Module) -> list[Optimizer]:
+    def build(self, model: Model) -> list[Optimizer]:
         """One or more optimizers, which share the model's parameters out among them."""
         raise TypeError(f"{type(self).__name__} has no build.")
 
-    def remembers(self, model: nn.Module) -> int:
+    def remembers(self, model: Model) -> int:
         """How many numbers it keeps beside the parameters, once it has taken a step."""
         return 2 * sum(parameter.numel() for parameter in model.parameters())
 
@@ -41,15 +39,14 @@ def groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict]:
     return [group for group in found if group["params"]]
 
 
-def depths(model: nn.Module) -> list[tuple[list[Tensor], int]]:
+def depths(model: Model) -> list[tuple[list[Tensor], int]]:
     """Parameters by how many layers lie between them and the heads: 0 for heads and a last norm, the most for embeddings."""
+    levels = model.network.levels()
+    under = {id(parameter): len(levels) - number for number, level in enumerate(levels) for parameter in level}
     found: dict[int, list[Tensor]] = {}
-    numbers = {name: int(match[1]) for name, _ in model.named_parameters() if (match := _BLOCK.match(name))}
-    layers = max(numbers.values(), default=-1) + 1
-    for name, parameter in model.named_parameters():
-        under = layers + 1 if name.startswith("network.embeddings.") else layers - numbers[name] if name in numbers else 0
-        found.setdefault(under, []).append(parameter)
-    return [(found[under], under) for under in sorted(found)]
+    for parameter in model.parameters():
+        found.setdefault(under.get(id(parameter), 0), []).append(parameter)
+    return [(found[number], number) for number in sorted(found)]
 
 
 class AdamW(OptimizerSpec):
@@ -61,7 +58,7 @@ class AdamW(OptimizerSpec):
     weight_decay: float = 0.01
     layer_decay: float | None = None       # each layer learns at this share of the rate of the one above (Howard & Ruder 2018)
 
-    def build(self, model: nn.Module) -> list[Optimizer]:
+    def build(self, model: Model) -> list[Optimizer]:
         if self.layer_decay is None:
             return [self.over(model.parameters())]
         shared = [{**group, "lr": self.learning_rate * self.layer_decay**under}
@@ -78,7 +75,7 @@ class Adam(OptimizerSpec):
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
 
-    def build(self, model: nn.Module) -> list[Optimizer]:
+    def build(self, model: Model) -> list[Optimizer]:
         return [torch.optim.Adam(groups(model.parameters(), 0.0), self.learning_rate, self.betas, self.epsilon, fused=True)]
 
 
@@ -89,7 +86,7 @@ class Adamax(OptimizerSpec):
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
 
-    def build(self, model: nn.Module) -> list[Optimizer]:
+    def build(self, model: Model) -> list[Optimizer]:
         return [torch.optim.Adamax(groups(model.parameters(), 0.0), self.learning_rate, self.betas, self.epsilon)]
 
 
@@ -98,10 +95,10 @@ class SGD(OptimizerSpec):
     momentum: float = 0.0
     weight_decay: float = 0.0
 
-    def build(self, model: nn.Module) -> list[Optimizer]:
+    def build(self, model: Model) -> list[Optimizer]:
         return [torch.optim.SGD(groups(model.parameters(), self.weight_decay), self.learning_rate, self.momentum)]
 
-    def remembers(self, model: nn.Module) -> int:
+    def remembers(self, model: Model) -> int:
         return sum(parameter.numel() for parameter in model.parameters()) if self.momentum else 0
 
 
@@ -114,19 +111,17 @@ class MuonAndAdam(OptimizerSpec):
     weight_decay: float = 0.0
     adam: AdamW = AdamW(learning_rate=3e-3, betas=(0.9, 0.95), epsilon=1e-10, weight_decay=0.0)
 
-    def build(self, model: nn.Module) -> list[Optimizer]:
-        inside = model.get_submodule("network")
+    def build(self, model: Model) -> list[Optimizer]:
         matrices = [(part.weight, part.pieces if isinstance(part, Stacked) else 1)
-                    for part in inside.modules() if isinstance(part, nn.Linear)]
+                    for part in model.network.modules() if isinstance(part, nn.Linear)]
         taken = {id(weight) for weight, _ in matrices}
         rest = self.adam.over(p for p in model.parameters() if id(p) not in taken)
         if not matrices:
             return [rest]
         return [Muon(matrices, self.learning_rate, self.momentum, self.weight_decay), rest]
 
-    def remembers(self, model: nn.Module) -> int:
-        inside = model.get_submodule("network")
-        matrices = sum(part.weight.numel() for part in inside.modules() if isinstance(part, nn.Linear))
+    def remembers(self, model: Model) -> int:
+        matrices = sum(part.weight.numel() for part in model.network.modules() if isinstance(part, nn.Linear))
         return self.adam.remembers(model) - matrices        # one number for each of a matrix, two for each of the rest
 
 

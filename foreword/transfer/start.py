@@ -22,7 +22,6 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import free_memory
 
 INITS = ("pretrained", "scratch", "shuffled")
-POSITIONS = ("network.embeddings.positions.weight", "network.trunk.embeddings.positions.weight")
 KEPT = 2**30        # bytes of what a frozen trunk says of examples, which then need not be read again
 
 
@@ -70,13 +69,15 @@ def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int |
     theirs, mine = _theirs(model, loaded), model.weights()
     new = [tokenizer.special(name) for name in tokenizer.specials
            if loaded.tokenizer is None or tokenizer.special(name) >= len(loaded.tokenizer)]
-    grown = {name for name, weight in mine.items() if weight is model.network.table() or name.startswith("heads.tokens.out.")}
+    tables = model.network.tables()
+    grown = {name for name, weight in mine.items() if weight is tables["tokens"] or name.startswith("heads.tokens.out.")}
+    depth = {id(parameter): number for number, level in enumerate(model.network.levels()) for parameter in level}
     faults = []
     for name, weight in mine.items():
-        if name not in theirs or name.startswith(strange) or (layers is not None and _block(name) >= layers):
+        if name not in theirs or name.startswith(strange) or (layers is not None and depth.get(id(weight), 0) > layers):
             continue
         given, drawn = theirs[name], weight.detach().clone()
-        if not _fits(name, given, weight, name in grown):
+        if not _fits(given, weight, name in grown, weight is tables.get("positions")):
             faults.append(Fault(f"{name} is {list(given.shape)} in the model and would be {list(weight.shape)}."))
             continue
         with torch.no_grad():
@@ -100,9 +101,9 @@ def _theirs(model: Model, loaded: Loaded) -> dict[str, Tensor]:
             if name.startswith("network.")}
 
 
-def _fits(name: str, given: Tensor, weight: Tensor, grown: bool) -> bool:
+def _fits(given: Tensor, weight: Tensor, grown: bool, positions: bool) -> bool:
     """What has a row for each token may grow, a table of positions may be cut short; everything else is as it was."""
-    length = grown or len(given) == len(weight) or (name in POSITIONS and len(given) > len(weight))
+    length = grown or len(given) == len(weight) or (positions and len(given) > len(weight))
     return given.shape[1:] == weight.shape[1:] and length
 
 
@@ -115,12 +116,6 @@ def _pooler(model: Model, loaded: Loaded) -> None:
     given = other.state_dict() if other is not None else unread
     for pool in mine if set(given) == {"weight", "bias"} else []:
         pool.load_state_dict(given)
-
-
-def _block(name: str) -> int:
-    """Which block a weight is in; -1: in none."""
-    parts = name.split(".")
-    return int(parts[2]) if parts[:2] == ["network", "blocks"] else -1
 
 
 def _shuffle(network: nn.Module, seed: int) -> None:

@@ -172,6 +172,20 @@ def test_layers_run_from_the_embeddings_to_the_last(network):
     assert output.last.shape == (2, LENGTH, made.width)
 
 
+@every_network
+def test_a_network_names_its_layers_and_tables(network):
+    """One level for the embeddings and one for each layer that can be read; every parameter is in one at most."""
+    made = network()
+    levels = made.levels()
+    assert len(levels) == len(made(Inputs(ids(1))).layers)
+    counted = [id(parameter) for level in levels for parameter in level]
+    assert len(set(counted)) == len(counted)
+    assert set(counted) <= {id(parameter) for parameter in made.parameters()}
+    assert all(levels)
+    assert id(made.table()) in {id(parameter) for parameter in levels[0]}
+    assert all(id(table) in counted for table in made.tables().values())
+
+
 @forward_only
 def test_every_tensor_of_a_state_has_the_batch_first(network):
     from torch.utils._pytree import tree_leaves

@@ -15,7 +15,7 @@ from foreword.parts.stack import Dropout, Initial, StackSpec
 def test_the_simple_cell_is_elmans():
     cell = SimpleCell(bptt=3).build(4, 4, 1, 0.0).double()
     x = torch.randn(2, 5, 4, dtype=torch.float64)
-    outputs, last = cell(x, cell.start(2, x))
+    (outputs,), last = cell(x, cell.start(2, x))
     state = torch.full((2, 4), 0.1, dtype=torch.float64)
     for t in range(5):
         state = torch.sigmoid(x[:, t] + state @ cell.recurrent.weight.T)
@@ -23,11 +23,28 @@ def test_the_simple_cell_is_elmans():
     assert torch.allclose(last, state)
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_layers_one_after_the_other_are_torchs_stacked_lstm(training):
+    """Outputs, states and gradients, and the dropout that is drawn between layers."""
+    cell = LstmCell().build(4, 3, 3, 0.3).train(training)
+    x = torch.randn(2, 5, 3, requires_grad=True)
+    state = tuple(torch.randn(2, 3, 4) for _ in range(2))
+    torch.manual_seed(1)
+    layers, after = cell(x, state)
+    torch.manual_seed(1)
+    wanted, ends = cell.lstm(x, tuple(part.transpose(0, 1).contiguous() for part in state))
+    assert len(layers) == 3
+    assert torch.allclose(layers[-1], wanted, atol=1e-6)
+    assert all(torch.allclose(a.transpose(0, 1), b, atol=1e-6) for a, b in zip(after, ends))
+    ours, theirs = (torch.autograd.grad(out.square().sum(), [x, *cell.parameters()]) for out in (layers[-1], wanted))
+    assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(ours, theirs))
+
+
 @pytest.mark.parametrize("bptt", [1, 2, 5])
 def test_gradients_go_back_as_far_as_said(bptt):
     cell = SimpleCell(bptt=bptt).build(3, 3, 1, 0.0)
     x = torch.randn(1, 6, 3, requires_grad=True)
-    outputs, _ = cell(x, cell.start(1, x))
+    (outputs,), _ = cell(x, cell.start(1, x))
     for t in range(6):
         gradient, = torch.autograd.grad(outputs[0, t].sum(), x, retain_graph=True)
         reached = [bool(gradient[0, s].abs().sum() > 0) for s in range(6)]
