@@ -61,7 +61,7 @@ class Network(nn.Module):
         raise TypeError(f"{type(self).__name__} does not name its tables.")
 
     def levels(self) -> list[list[nn.Parameter]]:
-        """Parameters by depth: those of the embeddings, then those of each layer, from below. What reads the last layer is in none.
+        """Parameters by depth: those of the embeddings, then of each layer, from below; what reads the last layer is in none.
 
         Layer-wise rates, layer-wise transfer and freezing from below count by it.
         """
