@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from foreword.assembly.recipe import Recipe
-from foreword.tasks.place import data_folder
+from foreword.tasks.data_folder import data_folder
 from foreword.tokens import KINDS
 from foreword.tokens.build import build_store
 from foreword.tokens.store import TokenStore

@@ -15,14 +15,13 @@ from foreword.assembly.build import model_for
 from foreword.batches.examples import Examples
 from foreword.exchange import hugging_face
 from foreword.exchange.hugging_face import Loaded
-from foreword.tasks import LEARN
+from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.example import Example, Span
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.tokens.kinds import ByteBPE, CharBPE, WordPiece
 from foreword.tokens.tokenizer import Tokenizer
-from foreword.transfer import WAYS
-from foreword.transfer.ways import Way
-from foreword.transfer.writer import Writer
+from foreword.transfer import INPUT_FORMATS
+from foreword.transfer.encoding import Encoder, InputFormat
 
 GOOD, BAD = ("good", "great", "fine", "lovely"), ("bad", "awful", "poor", "grim")
 PLAIN = ("the", "film", "was", "a", "day", "in", "house", "tree", "with", "story", "and", "it")
@@ -66,13 +65,13 @@ def folder(family: str, path: Path, *settings: str) -> Path:
     return path
 
 
-def way(family: str) -> Way:
-    return WAYS.find("bidirectional_transformer" if family == "bert" else "causal_transformer")()
+def input_format(family: str) -> InputFormat:
+    return INPUT_FORMATS.find("bidirectional_transformer" if family == "bert" else "causal_transformer")()
 
 
-def writer(family: str, length: int = 48, **settings: Any) -> Writer:
-    manner = way(family)
-    return Writer(manner, manner.fitted(tokenizer(family)), Examples(length=length, **settings))
+def encoder(family: str, length: int = 48, **settings: Any) -> Encoder:
+    manner = input_format(family)
+    return Encoder(manner, manner.extended(tokenizer(family)), Examples(length=length, **settings))
 
 
 def examples(kind: str, count: int, seed: int = 0) -> list[Example]:
@@ -133,10 +132,10 @@ _MAKERS = {"classify": _classify, "pair": _pair, "similarity": _similarity, "cho
 KINDS = tuple(_MAKERS)
 
 
-def task(kind: str, train: int = 96, dev: int = 24, test: int = 24, **columns: Any) -> Labelled:
-    learn = LEARN.find(kind)(**COLUMNS[kind], **columns)
+def task(kind: str, train: int = 96, dev: int = 24, test: int = 24, **columns: Any) -> LabelledTask:
+    learn = LABELLED_KINDS.find(kind)(**COLUMNS[kind], **columns)
     parts = [examples(kind, count, seed) for seed, count in enumerate((train, dev, test))]
-    return Labelled("toy", learn, learn.label_set(example.label for example in parts[0]), *(tuple(part) for part in parts))
+    return LabelledTask("toy", learn, learn.label_set(example.label for example in parts[0]), *(tuple(part) for part in parts))
 
 
 def ids(laid: Sequence[Any]) -> list[list[int]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from foreword.basics.seeds import Permutation, number_of
 from foreword.batches.cuts import Bucketed
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.batches.row import Row
 
 
@@ -22,7 +22,7 @@ class TaskRow(Row):
 class TaskCutter:
     """An epoch is every mini-batch of every task once. Those of a task are of equal size, but for one row."""
 
-    def __init__(self, encoded: Mapping[str, Sequence[Encoded]], batch_size: int, seed: int):
+    def __init__(self, encoded: Mapping[str, Sequence[EncodedExample]], batch_size: int, seed: int):
         self.encoded, self.batch_size, self.seed = dict(encoded), batch_size, seed
         self.names = list(self.encoded)
         self.orders = {name: Bucketed(np.asarray([one.length for one in some]), batch_size, number_of("task", seed, name))

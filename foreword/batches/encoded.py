@@ -9,7 +9,7 @@ import numpy as np
 
 
 @dataclass(frozen=True)
-class Laid:
+class EncodedText:
     """One sequence, specials and all, as a network reads it."""
 
     ids: np.ndarray
@@ -17,11 +17,11 @@ class Laid:
 
 
 @dataclass(frozen=True)
-class Encoded:
+class EncodedExample:
     """What an example becomes. What its target is depends on the objective; None: it has no label."""
 
     examples: tuple[int, ...]                # which of its split it was made of; several: the candidates of one query
-    sequences: tuple[Laid, ...]
+    sequences: tuple[EncodedText, ...]
     target: np.ndarray | None = None
     offsets: np.ndarray | None = None        # [positions, 2] characters of the text that is searched or tagged; -1 elsewhere
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from foreword.basics.messages import Fault
 from foreword.batches.cuts import Bucketed, Cut, Cutter
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.batches.row import Row
 from foreword.tokens.store import TokenStore
 
@@ -32,12 +32,12 @@ class Examples(Cut):
     def over(self, store: TokenStore, batch_size: int, seed: int) -> Cutter:
         raise Fault("labelled examples are not cut from a store of text.", "Learn from them:  foreword finetune MODEL TASK")
 
-    def of(self, encoded: Sequence[Encoded], batch_size: int, seed: int) -> ExampleCutter:
+    def of(self, encoded: Sequence[EncodedExample], batch_size: int, seed: int) -> ExampleCutter:
         return ExampleCutter(encoded, batch_size, seed)
 
 
 class ExampleCutter(Bucketed):
-    def __init__(self, encoded: Sequence[Encoded], batch_size: int, seed: int):
+    def __init__(self, encoded: Sequence[EncodedExample], batch_size: int, seed: int):
         super().__init__(np.asarray([one.length for one in encoded]), batch_size, seed)
         self.encoded = encoded
 
@@ -46,5 +46,5 @@ class ExampleCutter(Bucketed):
         return [row_of(self.encoded[self.place(number)], number, self.seed) for number in range(at + first, at + stop)]
 
 
-def row_of(one: Encoded, number: int = 0, seed: int = 0) -> Row:
+def row_of(one: EncodedExample, number: int = 0, seed: int = 0) -> Row:
     return Row(one.sequences[0].ids, number, seed, example=one)

@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from foreword.basics.seeds import chance
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Row:
     second: np.ndarray | None = None   # the other text of a pair
     follows: bool = True               # a pair: the second text really follows the first
     learned: np.ndarray | None = None  # a dialogue: which ids belong to turns that are to be learned; None: all
-    example: Encoded | None = None     # a labelled example: all its sequences, and its answer
+    example: EncodedExample | None = None     # a labelled example: all its sequences, and its answer
     continues: bool | None = None      # lanes: whether this row goes on where the same row of the batch before ended
 
     @cached_property

@@ -18,7 +18,7 @@ class Words:
 def sort_words(given: list[str]) -> Words | None:
     """None: no folder among them is fine-tuned, and the words are for others to read."""
     from foreword.basics.messages import Fault
-    from foreword.transfer.predicting import is_tuned
+    from foreword.transfer.predict import is_tuned
 
     folders = [Path(word) for word in given if Path(word).is_dir()]
     plain = [path for path in folders if not is_tuned(path)]
@@ -40,7 +40,7 @@ def ask_tuned(words: Words, data: Path | None, limit: int | None, examples: Path
     from foreword.basics.progress import say, ticking
     from foreword.compare import cross_dataset_report as crossed
     from foreword.compare.cross_dataset import cross, matching, of_run
-    from foreword.tasks.labelled import load
+    from foreword.tasks.labelled_task import load
 
     if limit is not None and limit < 1:
         raise Fault(f"--limit {limit}: there must be an example.")

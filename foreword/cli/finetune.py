@@ -63,7 +63,7 @@ def finetune(
     from foreword.compare import study_report as tuned
     from foreword.compare.contenders import Plan, curve_of, layers_of, rates_of
     from foreword.compare.study import study
-    from foreword.tasks.labelled import load
+    from foreword.tasks.labelled_task import load
     from foreword.training.hardware import Hardware
     from foreword.transfer import finetune_report as finetuned
     from foreword.transfer.finetune import Tuning

@@ -22,15 +22,15 @@ def predict(
     """The answer for each example: a class, a number, the right choice, a stretch of text, tags, or a score."""
     from foreword.basics.files import write_text
     from foreword.basics.progress import say
-    from foreword.transfer.finetune import told
-    from foreword.transfer.predicting import Predictor
+    from foreword.transfer.finetune import prediction_record
+    from foreword.transfer.predict import Predictor
 
     opened = Predictor(run, task)
     examples = opened.examples(file)
     said = opened.predict(examples)
-    if cut := opened.writer.told():
+    if cut := opened.encoder.truncation_note():
         say(f"{file}: {cut}")
-    rows = [{name: value for name, value in told(example, answer).items() if name != "label"}
+    rows = [{name: value for name, value in prediction_record(example, answer).items() if name != "label"}
             for example, answer in zip(examples, said.answers)]
     if out is not None:
         write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -28,7 +28,7 @@ def probe(
     from foreword.compare import artefacts as probes
     from foreword.compare import artefacts_report as probed
     from foreword.compare import cross_dataset as crossing
-    from foreword.tasks.labelled import load
+    from foreword.tasks.labelled_task import load
     from foreword.transfer.baselines import words
 
     learned = load(task, data)

@@ -15,7 +15,7 @@ import numpy as np
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
 from foreword.tasks.example import Example
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.tasks.metrics import Interval, Share, difference
 from foreword.transfer.baselines import Baseline, letters_are_chinese, majority, words
 
@@ -37,7 +37,7 @@ class Blind:
     hard: tuple[Example, ...]          # ... and wrong: where a model has to read both
 
 
-def blind(task: Labelled, side: str = "second", seed: int = 0) -> Blind:
+def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
     """The classifier that never sees the other side, beside the commonest class and a control."""
     _need_pairs(task)
     accuracy = replace(task, learn=task.learn.model_copy(update={"metrics": ("accuracy",)}))
@@ -52,7 +52,7 @@ def blind(task: Labelled, side: str = "second", seed: int = 0) -> Blind:
     return Blind(side, seeing, commonest, control, above, interval, tuple(easy), tuple(hard))
 
 
-def _need_pairs(task: Labelled) -> None:
+def _need_pairs(task: LabelledTask) -> None:
     if task.kind != "pair":
         raise Fault(f"{task.name} is {task.learn.in_words}: there is no second text to be blind to.", "Probe a task of pairs.")
 

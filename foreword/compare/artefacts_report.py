@@ -14,7 +14,7 @@ from foreword.compare.cross_dataset import Crossed
 from foreword.compare.cross_dataset_report import between
 from foreword.report.plot import as_svg, figure_of_height
 from foreword.report.terminal import aligned
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline
 
 
@@ -22,7 +22,7 @@ from foreword.transfer.baselines import Baseline
 class Probe:
     """All that was asked of one task."""
 
-    task: Labelled
+    task: LabelledTask
     blind: Blind
     both: Baseline                     # the same classifier, seeing both texts
     cues: Mapping[str, Sequence[Cue]]

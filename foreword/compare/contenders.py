@@ -15,11 +15,11 @@ from foreword.compare.significance import TOGETHER
 from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.finetune import Tuning, recipe_for
+from foreword.transfer.initial_weights import INITS
+from foreword.transfer.label_subset import EXCHANGE, groups, strata, training_subset
 from foreword.transfer.multitask import folder_of
-from foreword.transfer.start import INITS
-from foreword.transfer.subset import EXCHANGE, groups, strata, subset
 
 EXCHANGED = "shuffled-labels"
 CONTROLS = (*INITS, EXCHANGED)                       # what --compare knows by name; everything else is a model's folder
@@ -40,7 +40,7 @@ class Plan:
     at_once: int | None = 1                          # runs at a time; None: as many as is measured to be quickest. More than
                                                      # one are processes that import the script which asks for them
 
-    def check(self, model: Path, task: Labelled, how: Tuning, out: Path) -> None:
+    def check(self, model: Path, task: LabelledTask, how: Tuning, out: Path) -> None:
         wrong = [
             (self.seeds < 1, f"--seeds {self.seeds}: there must be at least one.", ""),
             (self.at_once is not None and self.at_once < 1, f"--at-once {self.at_once}: there must be at least one.", ""),
@@ -64,14 +64,14 @@ class Plan:
             elif word not in CONTROLS and not Path(word).exists():
                 faults.append(Fault(f"--compare {word}: it must be one of {', '.join(CONTROLS)}, or the folder of another model."
                                     + did_you_mean(word, CONTROLS)))
-        faults += filter(None, (_refused(subset, task, size, how.seed) for size in self.sizes(how)))
+        faults += filter(None, (_refused(training_subset, task, size, how.seed) for size in self.sizes(how)))
         others = [Path(word) for word in self.compare if word not in CONTROLS and Path(word).exists()]
         for one in dict.fromkeys([model, *others]):
             faults += filter(None, [_refused(self._check_model, one, task, how)])
         if faults:
             raise Faults(faults)
 
-    def _check_model(self, model: Path, task: Labelled, how: Tuning) -> None:
+    def _check_model(self, model: Path, task: LabelledTask, how: Tuning) -> None:
         """What would else be found when all runs before its first are done."""
         recipe_for(open_model(folder_of(model, task)), task, how)
         there = depth(model) if self.layers else 0
@@ -90,7 +90,7 @@ def _refused(do: Callable[..., Any], *given: Any) -> Fault | None:
     return None
 
 
-def curve_of(text: str, task: Labelled) -> tuple[int | None, ...]:
+def curve_of(text: str, task: LabelledTask) -> tuple[int | None, ...]:
     """'16,10%,all' -> (16, a tenth of the training examples, None)."""
     words = [word.strip() for word in text.split(",") if word.strip()]
     there, classes = len(groups(task.train)), len(strata(task.train))
@@ -145,7 +145,7 @@ class Contender:
     layers: int | None = None                        # that are transferred, where this is what is asked
 
 
-def contenders(model: Path, task: Labelled, how: Tuning, plan: Plan) -> list[Contender]:
+def contenders(model: Path, task: LabelledTask, how: Tuning, plan: Plan) -> list[Contender]:
     """The one that all is about, and what it is compared with."""
     others = [Path(word) for word in plan.compare if word not in CONTROLS]
     names = _names([model, *others])

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.tasks import LEARN
+from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.example import Example
 from foreword.tasks.judging import Scored, scored
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline
-from foreword.transfer.predicting import Predictor, taught
+from foreword.transfer.predict import Predictor, taught
 
 COARSER = {"entails": "entailment", "neutral": "not_entailment", "contradiction": "not_entailment"}
 WITH_CLASSES = ("classify", "pair")
@@ -59,7 +59,7 @@ class Crossed:
     answers: tuple[tuple[Example, Any], ...] = ()
 
 
-def of_baseline(task: Labelled, baseline: Baseline) -> Learned:
+def of_baseline(task: LabelledTask, baseline: Baseline) -> Learned:
     home = [(str(example.label), str(said)) for example, said in zip(task.test, baseline.predictions)]
     return Learned(task.name, (task.kind,), task.labels, baseline.name, baseline.predict,
                    home if task.kind in WITH_CLASSES else (), frozenset([task.name]))
@@ -79,7 +79,7 @@ def _of_head(path: Path, name: str, seen: frozenset[str]) -> Learned:
 
     home = _home(path, name) if opened.kinds[0] in WITH_CLASSES else ()
     return Learned(opened.name, opened.kinds, opened.labels, f"{path.name}/{name}" if name else path.name, answer, home, seen,
-                   opened.writer.told)
+                   opened.encoder.truncation_note)
 
 
 def _home(path: Path, name: str) -> list[tuple[str, str]]:
@@ -89,7 +89,7 @@ def _home(path: Path, name: str) -> list[tuple[str, str]]:
     return [(line["label"], line["answer"]) for line in lines if line["split"] == "test" and line.get("task", "") == name]
 
 
-def cross(who: Learned, other: Labelled, limit: int | None = None) -> Crossed:
+def cross(who: Learned, other: LabelledTask, limit: int | None = None) -> Crossed:
     """What it says of a set's test examples. A set that is one file is asked whole, if nothing of it was learned."""
     meaning = meanings(who, other)
     asked = (*other.train, *other.dev, *other.test) if other.parted and other.name not in who.seen else other.test
@@ -116,10 +116,10 @@ def _balanced(gold: Sequence[str], guesses: Sequence[str]) -> float:
     return float(np.mean([np.mean(some) for some in right.values()]))
 
 
-def meanings(who: Known, other: Labelled) -> Mapping[str, str]:
+def meanings(who: Known, other: LabelledTask) -> Mapping[str, str]:
     """What the labels of both are called where they meet; a fault if they cannot."""
     if other.kind not in who.kinds:
-        raise Fault(f"{who.task} is {LEARN.find(who.kinds[0]).in_words} and {other.name} is {other.learn.in_words}.",
+        raise Fault(f"{who.task} is {LABELLED_KINDS.find(who.kinds[0]).in_words} and {other.name} is {other.learn.in_words}.",
                     "Cross tasks of one kind.")
     if set(other.labels) <= set(who.labels):
         return {label: label for label in who.labels}
@@ -130,7 +130,7 @@ def meanings(who: Known, other: Labelled) -> Mapping[str, str]:
                 "Cross tasks whose labels mean the same.")
 
 
-def matching(who: Sequence[Learned], others: Sequence[Labelled]) -> list[tuple[Learned, Labelled]]:
+def matching(who: Sequence[Learned], others: Sequence[LabelledTask]) -> list[tuple[Learned, LabelledTask]]:
     """Who can be asked about what. Of the heads of one run some may not fit a set; if none does, that is a fault."""
     found = []
     for other in others:

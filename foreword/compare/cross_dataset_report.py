@@ -14,8 +14,8 @@ from foreword.compare.cross_dataset import Crossed
 from foreword.report.plot import as_svg, figure_of_height
 from foreword.report.terminal import aligned
 from foreword.tasks.judging import Scored
-from foreword.transfer.finetune import told
-from foreword.transfer.forms import Answer
+from foreword.transfer.finetune import prediction_record
+from foreword.transfer.kinds.base import Answer
 
 
 def lines(crossed: Sequence[Crossed]) -> Iterator[str]:
@@ -96,5 +96,5 @@ def save(crossed: Sequence[Crossed], folder: Path) -> None:
 def write_examples(crossed: Sequence[Crossed], path: Path) -> None:
     """Every example on a line: whom and what set it is of, what is right and what was said, each in its own words."""
     write_text(path, "".join(
-        json.dumps({"model": one.name, "task": one.task, **told(example, Answer(said))}, ensure_ascii=False) + "\n"
+        json.dumps({"model": one.name, "task": one.task, **prediction_record(example, Answer(said))}, ensure_ascii=False) + "\n"
         for one in crossed for example, said in one.answers))

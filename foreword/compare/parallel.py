@@ -22,10 +22,10 @@ from foreword.basics.messages import Diverged, Interrupted, RunFailed
 from foreword.basics.progress import say, ticking
 from foreword.compare.sweep import fastest, paced
 from foreword.runs.folder import RunFolder
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware, free_memory
-from foreword.transfer.finetune import Tuning, finetune, sitting_for
-from foreword.transfer.subset import exchanged, few
+from foreword.transfer.finetune import Tuning, finetune, finetune_run
+from foreword.transfer.label_subset import exchanged, label_subset
 
 WORTH = 60.0                  # seconds of work, below which others are not worth waking
 EACH = 2**30                  # bytes that a process takes beside its model: libraries, examples, a batch on its way
@@ -44,18 +44,18 @@ class Job:
     seed: int                 # that draws the examples; a restart keeps it
     exchanged: bool = False   # the labels, among the examples
 
-    def task(self, whole: Labelled) -> Labelled:
-        some = few(whole, self.how.labels, self.seed)
+    def task(self, whole: LabelledTask) -> LabelledTask:
+        some = label_subset(whole, self.how.labels, self.seed)
         return exchanged(some, self.seed) if self.exchanged else some
 
-    def done(self, whole: Labelled, hardware: Hardware | None) -> RunFolder:
+    def done(self, whole: LabelledTask, hardware: Hardware | None) -> RunFolder:
         return finetune(self.model, self.task(whole), self.folder, self.how, hardware)
 
 
 class Runs:
     """Does jobs; with `ahead`, those begin before they are asked for, several at a time."""
 
-    def __init__(self, task: Labelled, hardware: Hardware | None):
+    def __init__(self, task: LabelledTask, hardware: Hardware | None):
         self.task, self.hardware = task, hardware or Hardware()
         self.waiting: dict[Path, Future[str]] = {}
         self.pool: ProcessPoolExecutor | None = None
@@ -86,7 +86,7 @@ class Runs:
         if len(jobs) < 2 or cores() == 1 or self.hardware.device != "cpu":
             return 1
         first = jobs[0]
-        sitting = sitting_for(first.model, first.task(self.task), RunFolder(Path(os.devnull)), first.how,
+        sitting = finetune_run(first.model, first.task(self.task), RunFolder(Path(os.devnull)), first.how,
                               replace(self.hardware, prefetch=False))
         room = free_memory("cpu") // (EACH + WEIGHT * sitting.model.parameter_count())
         try:
@@ -127,11 +127,11 @@ def _over(passport: dict[str, Any]) -> bool:
 
 # --- in a process of its own --------------------------------------------------------------------------------------------
 
-_task: Labelled | None = None
+_task: LabelledTask | None = None
 _stop: Event | None = None
 
 
-def _ready(task: Labelled, threads: int, stop: Event) -> None:
+def _ready(task: LabelledTask, threads: int, stop: Event) -> None:
     global _task, _stop
     _task, _stop = task, stop
     torch.set_num_threads(threads)

@@ -14,7 +14,7 @@ import numpy as np
 from foreword.tasks.example import Example
 from foreword.tasks.intervals import bootstrap
 from foreword.tasks.judging import METRICS
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.tasks.metrics import Interval, value
 from foreword.transfer.baselines import library
 
@@ -106,7 +106,7 @@ class Apart:
 class Worth:
     """What answers on test are worth by the task's first metric, and how sure that is."""
 
-    def __init__(self, task: Labelled):
+    def __init__(self, task: LabelledTask):
         self.examples = task.test
         self.measure = METRICS[task.metrics[0]](task.labels)
 

@@ -21,13 +21,13 @@ from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.tasks.example import Example
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
 from foreword.transfer import baselines
-from foreword.transfer.bag import Bag
+from foreword.transfer.embeddings import MeanEmbeddings
 from foreword.transfer.finetune import PUBLISHED, Tuning
-from foreword.transfer.rules import RULES
-from foreword.transfer.subset import few
+from foreword.transfer.heuristics import RULES
+from foreword.transfer.label_subset import label_subset
 
 RATES, BATCHES = (2e-5, 3e-5, 5e-5), (16, 32)        # Devlin et al. 2018, appendix A.3
 AGAIN = 1000                                         # a restart's seed is so much larger, that it is no other run's
@@ -35,7 +35,7 @@ AGAIN = 1000                                         # a restart's seed is so mu
 
 @dataclass(frozen=True)
 class Study:
-    task: Labelled
+    task: LabelledTask
     rows: tuple[Row, ...]                            # as they are to be read: settings, ensembles, TF-IDF, knowing nothing
     apart: tuple[Apart, ...]
     floors: dict[int | None, float]                  # by labels: who is not above it on dev has collapsed
@@ -50,7 +50,7 @@ class Study:
         return [row for row in self.rows if row.name == name and row.chosen]
 
 
-def study(model: str | Path, task: Labelled, out: Path, how: Tuning | None = None, plan: Plan | None = None,
+def study(model: str | Path, task: LabelledTask, out: Path, how: Tuning | None = None, plan: Plan | None = None,
           hardware: Hardware | None = None) -> Study:
     """Run after run, each in a folder of its own below `out`. What is finished is not done again."""
     how, plan = how or Tuning(), plan or Plan()
@@ -66,7 +66,7 @@ class Best(NamedTuple):
 
 
 class Work:
-    def __init__(self, contenders: Sequence[Contender], task: Labelled, out: Path, how: Tuning, plan: Plan,
+    def __init__(self, contenders: Sequence[Contender], task: LabelledTask, out: Path, how: Tuning, plan: Plan,
                  hardware: Hardware | None):
         self.contenders, self.task, self.out, self.plan = contenders, task, out, plan
         self.runs = Runs(task, hardware)
@@ -74,7 +74,7 @@ class Work:
         self.worth = Worth(task)
         self.constant = NOTHING[task.kind](task.train)
         self.nothing = self.knowing_nothing()
-        self.floors = {size: self.floor(few(task, size, how.seed).dev) for size in self.sizes}
+        self.floors = {size: self.floor(label_subset(task, size, how.seed).dev) for size in self.sizes}
         self.seeds = range(how.seed, how.seed + plan.seeds)
         self.cells = {one.model: self.grid(one) for one in contenders}
         self.begun, self.all = 0, plan.seeds * len(self.sizes) * sum(len(self.cells[one.model]) for one in contenders)
@@ -190,21 +190,22 @@ class Work:
         return [self.fitted(baselines.words, size),
                 *(self.fitted(partial(baselines.vectors, embed=bag, name=name), size) for name, bag in self.bags.items())]
 
-    def fitted(self, fit: Callable[[Labelled], baselines.Baseline], size: int | None) -> Row:
+    def fitted(self, fit: Callable[[LabelledTask], baselines.Baseline], size: int | None) -> Row:
         tries = []
         for seed in self.seeds if size is not None else self.seeds[:1]:
-            found = fit(few(self.task, size, seed))
+            found = fit(label_subset(self.task, size, seed))
             tries.append(Try(seed, found.dev[0].value, found.test[0].value, found.predictions))
         return self.worth.bounded(Row(found.name, size, tuple(tries)))
 
     @cached_property
-    def bags(self) -> dict[str, Bag]:
+    def bags(self) -> dict[str, MeanEmbeddings]:
         """By the names of their rows, one for each model."""
         names: dict[Path, str] = {}
         for one in self.contenders:
             names.setdefault(one.model, one.name)
         several = len(names) > 1
-        return {f"bag of features, {name}" if several else "bag of features": Bag(model) for model, name in names.items()}
+        return {f"bag of features, {name}" if several else "bag of features": MeanEmbeddings(model)
+                for model, name in names.items()}
 
     def ensemble(self, row: Row) -> Row:
         """The mean of what all seeds say that say anything."""
@@ -214,7 +215,7 @@ class Work:
             said[split] = [TOGETHER[self.task.kind](lines) for lines in zip(*(predictions(run, split) for run in runs))]
         if not runs:
             return replace(self.nothing, name="ensemble", labels=row.labels)
-        dev = self.worth.of(said["dev"], few(self.task, row.labels, 0).dev)
+        dev = self.worth.of(said["dev"], label_subset(self.task, row.labels, 0).dev)
         answers = tuple(said["test"])
         one = Try(row.tries[0].seed, dev, self.worth.of(answers), answers)
         return self.worth.bounded(Row("ensemble", row.labels, (one,), row.rate, row.batch))

@@ -21,7 +21,7 @@ from foreword.tasks.judging import METRICS
 from foreword.tasks.metrics import Interval, finite
 from foreword.transfer import answers_report as answered
 from foreword.transfer.finetune import FEW
-from foreword.transfer.subset import few
+from foreword.transfer.label_subset import label_subset
 
 EXACT = 1e-9            # sums of shares are not exact: less than this is zero
 HEAD = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max", "95% (seeds)", "95% (examples)",
@@ -112,7 +112,7 @@ def notes(study: Study) -> list[str]:
 
 def _devs(study: Study) -> dict[int | None, int]:
     """How many examples of dev chose, by the number of labels."""
-    return {size: len(few(study.task, size, 0).dev) for size in study.floors}
+    return {size: len(label_subset(study.task, size, 0).dev) for size in study.floors}
 
 
 def _each(by_labels: dict[int | None, Any], write: Callable[[Any], str] = "{:,}".format) -> str:

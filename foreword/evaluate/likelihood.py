@@ -14,7 +14,7 @@ from foreword.evaluate.bits_per_byte import windows
 from foreword.evaluate.pairs import Pair, document_start, encode_pairs, fit
 from foreword.generate.sample import Sampling, generate
 from foreword.networks.language_model import LanguageModel
-from foreword.tasks.requests import Continue, Continued, Weigh, Weighed
+from foreword.tasks.prompted.request import Continue, Continued, Weigh, Weighed
 from foreword.tokens.tokenizer import Tokenizer
 
 # who answers: (respondent, requests of that sort) -> an answer for each, in order

@@ -11,8 +11,8 @@ import numpy as np
 from foreword.basics.messages import Fault
 from foreword.evaluate.likelihood import Respondent, Tally, answer
 from foreword.tasks.metrics import Interval, Metric, difference, value
-from foreword.tasks.requests import Judged, Request
-from foreword.tasks.task import Example, Prompt, Task
+from foreword.tasks.prompted.request import Judged, Request
+from foreword.tasks.task import Prompt, Question, Task
 
 AT_ONCE = 256        # examples
 
@@ -21,7 +21,7 @@ AT_ONCE = 256        # examples
 class Posed:
     """An example as one model was asked it."""
 
-    example: Example
+    example: Question
     requests: tuple[Any, ...]        # with the prompt in front
     shots: int                       # as many as there was room for
 
@@ -104,7 +104,7 @@ def examine(task: Task, respondent: Respondent, shots: int | None = None, limit:
     return outcome
 
 
-def shots_for(task: Task, example: Example, shots: int | None = None) -> int:
+def shots_for(task: Task, example: Question, shots: int | None = None) -> int:
     """How many are to be shown: the task's own number if none is said, none where its questions take none."""
     takes = any(request.shots for request in task.kind.requests(example.row))
     return (task.spec.shots if shots is None else shots) if takes else 0
@@ -114,7 +114,7 @@ def shots_in_words(shots: int) -> str:
     return f"{shots} shot" if shots == 1 else f"{shots} shots"
 
 
-def pose(task: Task, example: Example, respondent: Respondent, shots: int, seed: int = 0) -> Posed:
+def pose(task: Task, example: Question, respondent: Respondent, shots: int, seed: int = 0) -> Posed:
     """The requests of an example behind its prompt; as many whole shots as fit, the same for all its requests."""
     prompt = task.prompt(example, shots, seed)
     requests = task.kind.requests(example.row)

@@ -11,7 +11,7 @@ from foreword.basics.files import write_text
 from foreword.evaluate.prompted import Outcome, Posed, shots_in_words
 from foreword.report.terminal import aligned
 from foreword.tasks.metrics import Interval, Metric, finite
-from foreword.tasks.requests import Request
+from foreword.tasks.prompted.request import Request
 
 HEAD = ("task", "metric", "value", "95% interval", "chance", "examples", "shots", "likelihoods")
 

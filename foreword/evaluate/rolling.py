@@ -10,8 +10,8 @@ from foreword.basics.messages import Fault
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.score import Score
 from foreword.tasks.detokenise import Format
-from foreword.tasks.requests import Weighed
-from foreword.tasks.text import Read
+from foreword.tasks.prompted.request import Weighed
+from foreword.tasks.prompted.whole_text import ReadText
 
 if TYPE_CHECKING:
     from foreword.evaluate.likelihood import Respondent
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from foreword.tokens.tokenizer import Tokenizer
 
 
-def roll(respondent: Respondent, requests: Sequence[Read]) -> list[Weighed]:
+def roll(respondent: Respondent, requests: Sequence[ReadText]) -> list[Weighed]:
     """The log-probability of every token of each text."""
     check_lossless(respondent.name, respondent.tokenizer)
     texts = [bits.text_of(request.text, respondent.tokenizer) for request in requests]

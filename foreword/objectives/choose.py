@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge
 from foreword.objectives.examples import ExampleBatch, FromSequences, numbers
@@ -24,7 +24,7 @@ class Choose(FromSequences):
     def head(self, width: int) -> SequenceHead:
         return self.sequence_head(width, 1, bias=True)
 
-    def targets(self, examples: Sequence[Encoded]) -> Tensor:
+    def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         return numbers(examples, torch.long, NOTHING)
 
     def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge
 from foreword.objectives.examples import ExampleBatch, FromSequences, joined, numbers
@@ -28,7 +28,7 @@ class Classify(FromSequences):
     def head(self, width: int) -> SequenceHead:
         return self.sequence_head(width, len(self.labels), bias=self.reading == "first")
 
-    def targets(self, examples: Sequence[Encoded]) -> Tensor:
+    def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         return numbers(examples, torch.long, NOTHING)
 
     def logits(self, model: Model, output: Output, batch: ExampleBatch) -> Tensor:

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Objective
@@ -99,7 +99,7 @@ class FromExamples(Objective):
     def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
         return {self.name: self.head(width)}
 
-    def targets(self, examples: Sequence[Encoded]) -> Tensor:
+    def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         """What is to be guessed; NOTHING where an example has no label."""
         raise TypeError(f"{type(self).__name__} has no targets.")
 
@@ -132,11 +132,11 @@ class FromSequences(FromExamples):
         return SequenceHead(width, outputs, self.reading, self.dropout, bias, self.read)
 
 
-def examples_of(rows: Sequence[Row]) -> list[Encoded]:
+def examples_of(rows: Sequence[Row]) -> list[EncodedExample]:
     return [row.example for row in rows if row.example is not None]
 
 
-def laid_out(examples: Sequence[Encoded], tokenizer: Tokenizer, reading: Reading, targets: dict[str, Tensor],
+def laid_out(examples: Sequence[EncodedExample], tokenizer: Tokenizer, reading: Reading, targets: dict[str, Tensor],
              units: dict[str, Unit], tells_padding: bool = False) -> ExampleBatch:
     laid = [sequence for example in examples for sequence in example.sequences]
     fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
@@ -159,7 +159,7 @@ def joined(states: Tensor, counts: Sequence[int], how: Literal["sum", "mean"]) -
     return torch.stack([part.sum(0) if how == "sum" else part.mean(0) for part in parts])
 
 
-def numbers(examples: Sequence[Encoded], dtype: torch.dtype, nothing: Any) -> Tensor:
+def numbers(examples: Sequence[EncodedExample], dtype: torch.dtype, nothing: Any) -> Tensor:
     """One number for each example."""
     return torch.tensor([nothing if one.target is None else one.target.item() for one in examples], dtype=dtype)
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import Batch, Charge
 from foreword.objectives.choose import sequence_scores, side_by_side
@@ -30,7 +30,7 @@ class Rank(FromSequences):
     def head(self, width: int) -> SequenceHead:
         return self.sequence_head(width, 1, bias=self.reading == "first")
 
-    def targets(self, examples: Sequence[Encoded]) -> Tensor:
+    def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         return torch.from_numpy(filled_up([_shares(one) for one in examples], np.nan, np.float32))
 
     def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:
@@ -44,7 +44,7 @@ class Rank(FromSequences):
         return {self.name: Charge(-(shares[asked].nan_to_num()[:, : logs.size(1)] * logs).sum())}
 
 
-def _shares(one: Encoded) -> np.ndarray:
+def _shares(one: EncodedExample) -> np.ndarray:
     """Of a query nothing of whose candidates is right, nothing can be learned."""
     if one.target is None or one.target.sum() <= 0:
         return np.full(len(one.sequences), np.nan)

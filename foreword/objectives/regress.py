@@ -8,7 +8,7 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import Batch, Charge
 from foreword.objectives.examples import ExampleBatch, FromSequences, charged, joined, numbers
@@ -21,7 +21,7 @@ class Regress(FromSequences):
     def head(self, width: int) -> SequenceHead:
         return self.sequence_head(width, 1, bias=self.reading == "first")
 
-    def targets(self, examples: Sequence[Encoded]) -> Tensor:
+    def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         return numbers(examples, torch.float32, float("nan"))
 
     def values(self, model: Model, output: Output, batch: ExampleBatch) -> Tensor:

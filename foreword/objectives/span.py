@@ -10,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge
 from foreword.objectives.examples import ExampleBatch, FromExamples
@@ -33,7 +33,7 @@ class Extract(FromExamples):
     def head(self, width: int) -> PositionHead:
         return PositionHead(width, 2, self.dropout)
 
-    def targets(self, examples: Sequence[Encoded]) -> Tensor:
+    def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         return torch.from_numpy(np.stack([np.full(2, NOTHING) if one.target is None else one.target for one in examples]))
 
     def table(self, model: Model, output: Output, batch: ExampleBatch) -> Tensor:

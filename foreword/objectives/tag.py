@@ -9,7 +9,7 @@ import numpy as np
 import torch.nn.functional as F
 from torch import Tensor
 
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge
 from foreword.objectives.examples import ExampleBatch, FromExamples, Unit
@@ -27,7 +27,7 @@ class Tag(FromExamples):
     def head(self, width: int) -> PositionHead:
         return PositionHead(width, len(self.labels), self.dropout)
 
-    def targets(self, examples: Sequence[Encoded]) -> Tensor:
+    def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         return padded([np.full(one.length, NOTHING) if one.target is None else one.target for one in examples], NOTHING)
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:

@@ -1,39 +1,39 @@
-"""Tasks: labelled examples, how each becomes a question to a language model, and what the answers are worth. No models here."""
+"""Tasks: labelled examples, how a language model is asked about them, and how answers are scored. No models here."""
 
 from foreword.basics.registry import Table
 
 SOURCES = Table("source", {
-    "jsonl": "foreword.tasks.sources:JsonLines",
-    "csv": "foreword.tasks.sources:Csv",
-    "tsv": "foreword.tasks.sources:Tsv",
-    "lines": "foreword.tasks.sources:Lines",
-    "whole": "foreword.tasks.text:Whole",
-    "aristo": "foreword.tasks.published:Aristo",
-    "winograd": "foreword.tasks.published:Winograd",
-    "squad": "foreword.tasks.published:Squad",
-    "cbt": "foreword.tasks.published:ChildrensBooks",
-    "race": "foreword.tasks.published:Race",
-    "conll": "foreword.tasks.conll:Conll",
-    "slashed": "foreword.tasks.conll:Slashed",
-    "arithmetic": "foreword.tasks.arithmetic:Arithmetic",
-    "scramble": "foreword.tasks.scramble:Scramble",
+    "jsonl": "foreword.tasks.files:JsonLines",
+    "csv": "foreword.tasks.files:Csv",
+    "tsv": "foreword.tasks.files:Tsv",
+    "lines": "foreword.tasks.files:Lines",
+    "whole": "foreword.tasks.files:WholeFile",
+    "aristo": "foreword.tasks.formats.aristo:Aristo",
+    "winograd": "foreword.tasks.formats.winograd:Winograd",
+    "squad": "foreword.tasks.formats.squad:Squad",
+    "cbt": "foreword.tasks.formats.childrens_books:ChildrensBooks",
+    "race": "foreword.tasks.formats.race:Race",
+    "conll": "foreword.tasks.formats.conll:Conll",
+    "slashed": "foreword.tasks.formats.conll:Slashed",
+    "arithmetic": "foreword.tasks.generators.arithmetic:Arithmetic",
+    "scramble": "foreword.tasks.generators.scramble:Scramble",
 })
 
-LEARN = Table("kind of labelled task", {
-    "classify": "foreword.tasks.learn:Classify",
-    "pair": "foreword.tasks.learn:Pair",
-    "similarity": "foreword.tasks.learn:Similarity",
-    "choice": "foreword.tasks.learn:Choose",
-    "span": "foreword.tasks.learn:Extract",
-    "tag": "foreword.tasks.learn:Tag",
-    "rank": "foreword.tasks.learn:Rank",
+LABELLED_KINDS = Table("kind of labelled task", {
+    "classify": "foreword.tasks.labelled.classify:Classification",
+    "pair": "foreword.tasks.labelled.classify:PairClassification",
+    "similarity": "foreword.tasks.labelled.similarity:Similarity",
+    "choice": "foreword.tasks.labelled.choice:MultipleChoice",
+    "span": "foreword.tasks.labelled.span:SpanExtraction",
+    "tag": "foreword.tasks.labelled.tag:Tagging",
+    "rank": "foreword.tasks.labelled.rank:Ranking",
 })
 
-KINDS = Table("request kind", {
-    "choice": "foreword.tasks.choice:Choice",
-    "partial": "foreword.tasks.partial:Partial",
-    "last_word": "foreword.tasks.last_word:LastWord",
-    "write": "foreword.tasks.write:Write",
-    "acceptable": "foreword.tasks.acceptable:Acceptable",
-    "text": "foreword.tasks.text:Text",
+PROMPTED_KINDS = Table("kind of request", {
+    "choice": "foreword.tasks.prompted.multiple_choice:LikeliestChoice",
+    "partial": "foreword.tasks.prompted.winograd:LikeliestContext",
+    "last_word": "foreword.tasks.prompted.cloze:LastWord",
+    "write": "foreword.tasks.prompted.generation:Generation",
+    "acceptable": "foreword.tasks.prompted.acceptability:Acceptability",
+    "text": "foreword.tasks.prompted.whole_text:WholeText",
 })

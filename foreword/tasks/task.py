@@ -14,27 +14,27 @@ from foreword.basics.registry import Table
 from foreword.basics.sections import Written, construct
 from foreword.basics.seeds import chance, number_of
 from foreword.basics.spec import Spec
-from foreword.tasks import KINDS, LEARN, SOURCES
+from foreword.tasks import LABELLED_KINDS, PROMPTED_KINDS, SOURCES
+from foreword.tasks.files import SPLITS, Shelf, Source
 from foreword.tasks.hub import Hub
-from foreword.tasks.learn import Learn
-from foreword.tasks.requests import Kind, Row, Unusable
-from foreword.tasks.sources import SPLITS, Shelf, Source
+from foreword.tasks.labelled.base import LabelledKind
+from foreword.tasks.prompted.request import PromptedKind, Row, Unusable
 from foreword.tasks.template import NoField, value
 
-KNOWN = Path(__file__).parent / "known"
+KNOWN = Path(__file__).parent / "catalogue"
 
 
 class TaskSpec(Spec):
     """What a task file says."""
 
-    chosen: ClassVar[Mapping[str, Table]] = {"source": SOURCES, "request": KINDS, "learn": LEARN}
+    chosen: ClassVar[Mapping[str, Table]] = {"source": SOURCES, "request": PROMPTED_KINDS, "learn": LABELLED_KINDS}
 
     name: str
     about: str = ""
     paper: str = ""
     source: Source
-    request: Kind | None = None      # how a language model is asked; a task may only be learned
-    learn: Learn | None = None       # what is learned from its labels; a task may only be asked
+    request: PromptedKind | None = None      # how a language model is asked; a task may only be learned
+    learn: LabelledKind | None = None       # what is learned from its labels; a task may only be asked
     hub: Hub | None = None           # the same data at huggingface.co
     split: str = "test"              # what is asked
     shots: int = 0                   # solved examples before each question, unless --shots says another number
@@ -69,7 +69,7 @@ class Prompt:
 
 
 @dataclass(frozen=True)
-class Example:
+class Question:
     number: int                       # its place in the split, from 0
     row: Row
 
@@ -84,29 +84,29 @@ class Task:
     place: Callable[[str], str] = field(repr=False)       # file and line of a setting
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> PromptedKind:
         if self.spec.request is None:
             raise Fault(f"{self.name} is a task to be learned, not one to be asked.",
                         f"Teach it:  foreword finetune MODEL {self.name}")
         return self.spec.request
 
-    def examples(self, limit: int | None = None) -> tuple[list[Example], list[str]]:
+    def examples(self, limit: int | None = None) -> tuple[list[Question], list[str]]:
         """(the examples to ask, the first `limit` of them; why others were left out)."""
-        found: list[Example] = []
+        found: list[Question] = []
         reasons = []
         for number, row in enumerate(self._asked):
             if limit is not None and len(found) == limit:
                 break
             try:
                 self.kind.requests(row)
-                found.append(Example(number, row))
+                found.append(Question(number, row))
             except Unusable as reason:
                 reasons.append(f"example {number + 1} was left out: {reason}")
         if not found:
             raise Fault(f"{self.name} has no example that can be asked.", "; ".join(reasons[:3]))
         return found, reasons
 
-    def prompt(self, example: Example, shots: int, seed: int = 0) -> Prompt:
+    def prompt(self, example: Question, shots: int, seed: int = 0) -> Prompt:
         """Description and `shots` solved examples drawn for this one, never the question itself."""
         if not shots:
             return Prompt(self.spec.description, (), self.spec.separator)

@@ -2,17 +2,17 @@
 
 from foreword.basics.registry import Table
 
-WAYS = Table("way to read examples", {
-    "causal_transformer": "foreword.transfer.ways:LookingBack",
-    "recurrent": "foreword.transfer.ways:LookingBack",
-    "bidirectional_transformer": "foreword.transfer.ways:LookingBothWays",
+INPUT_FORMATS = Table("input format of a network", {
+    "causal_transformer": "foreword.transfer.encoding:GptFormat",
+    "recurrent": "foreword.transfer.encoding:GptFormat",
+    "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",
 })
-FORMS = Table("form of a labelled task", {
-    "classify": "foreword.transfer.forms:Classes",
-    "pair": "foreword.transfer.forms:Classes",
-    "similarity": "foreword.transfer.forms:Numbers",
-    "choice": "foreword.transfer.forms:Choices",
-    "span": "foreword.transfer.spans:Spans",
-    "tag": "foreword.transfer.tags:Tags",
-    "rank": "foreword.transfer.forms:Candidates",
+TRANSFER_KINDS = Table("kind of labelled task", {
+    "classify": "foreword.transfer.kinds.classify:ClassifyTransfer",
+    "pair": "foreword.transfer.kinds.classify:ClassifyTransfer",
+    "similarity": "foreword.transfer.kinds.similarity:SimilarityTransfer",
+    "choice": "foreword.transfer.kinds.choice:ChoiceTransfer",
+    "span": "foreword.transfer.kinds.span:SpanTransfer",
+    "tag": "foreword.transfer.kinds.tag:TagTransfer",
+    "rank": "foreword.transfer.kinds.rank:RankTransfer",
 })

@@ -12,7 +12,7 @@ from foreword.report.plot import COLOURS, as_svg, figure_of_height
 from foreword.tasks.entities import entities
 from foreword.tasks.example import Example
 from foreword.tasks.judging import METRICS, references
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 
 ORANGE, BLUE, *_ = COLOURS
 GREY = "#5b6670"
@@ -24,12 +24,12 @@ LENGTHS = (1, 6, 11, 21, 41)                # characters of a right answer, from
 # --- a picture of all answers -------------------------------------------------------------------------------------------
 
 
-def picture(task: Labelled, said: Sequence[Any]) -> str:
+def picture(task: LabelledTask, said: Sequence[Any]) -> str:
     """The answers to the examples of test, beside the right ones."""
     return PICTURES[task.kind](task, said)
 
 
-def caption(task: Labelled) -> str:
+def caption(task: LabelledTask) -> str:
     return CAPTIONS[task.kind]
 
 
@@ -42,18 +42,18 @@ def confusion(right: Sequence[str], said: Sequence[str], labels: Sequence[str]) 
     return found
 
 
-def _classes(task: Labelled, said: Sequence[Any]) -> str:
+def _classes(task: LabelledTask, said: Sequence[Any]) -> str:
     return _counted(confusion([str(one.label) for one in task.test], said, task.labels), task.labels)
 
 
-def _places(task: Labelled, said: Sequence[Any]) -> str:
+def _places(task: LabelledTask, said: Sequence[Any]) -> str:
     """Which place the right choice had, and which was chosen: a model that knows nothing may have a favourite."""
     places = [str(number + 1) for number in range(max(len(one.choices) for one in task.test))]
     right = [places[int(one.label)] for one in task.test]             # type: ignore[arg-type]
     return _counted(confusion(right, [places[int(one)] for one in said], places), places)
 
 
-def _kinds(task: Labelled, said: Sequence[Any]) -> str:
+def _kinds(task: LabelledTask, said: Sequence[Any]) -> str:
     """Word by word, what kind of name each is part of."""
     right = [_kind(str(tag)) for one in task.test for tag in one.label]        # type: ignore[union-attr]
     answered = [_kind(tag) for tags in said for tag in tags]
@@ -78,7 +78,7 @@ def _counted(counts: np.ndarray, labels: Sequence[str]) -> str:
     return as_svg(figure)
 
 
-def _beside(task: Labelled, said: Sequence[Any]) -> str:
+def _beside(task: LabelledTask, said: Sequence[Any]) -> str:
     figure, axes = figure_of_height(4.0)
     right = [float(example.label) for example in task.test]         # type: ignore[arg-type]
     axes.scatter(right, said, s=8, alpha=0.5, color=ORANGE)
@@ -88,7 +88,7 @@ def _beside(task: Labelled, said: Sequence[Any]) -> str:
     return as_svg(figure)
 
 
-def by_length(task: Labelled, said: Sequence[Any]) -> list[tuple[str, int, float]]:
+def by_length(task: LabelledTask, said: Sequence[Any]) -> list[tuple[str, int, float]]:
     """(how long the shortest right answer is, how many are so long, what the answers to these are worth)"""
     judged = METRICS[task.metrics[0]](task.labels).judge(task.test, said)
     lengths = np.asarray([min(map(len, references(one))) for one in task.test])
@@ -98,7 +98,7 @@ def by_length(task: Labelled, said: Sequence[Any]) -> list[tuple[str, int, float
     return [(names[one], int((bins == one).sum()), float(worth[bins == one].mean())) for one in np.unique(bins)]
 
 
-def _lengths(task: Labelled, said: Sequence[Any]) -> str:
+def _lengths(task: LabelledTask, said: Sequence[Any]) -> str:
     found = by_length(task, said)
     figure, axes = figure_of_height(3.4)
     drawn = axes.bar([name for name, _, _ in found], [100 * worth for _, _, worth in found], color=BLUE, width=0.7)
@@ -109,7 +109,7 @@ def _lengths(task: Labelled, said: Sequence[Any]) -> str:
     return as_svg(figure)
 
 
-def _scores(task: Labelled, said: Sequence[Any]) -> str:
+def _scores(task: LabelledTask, said: Sequence[Any]) -> str:
     relevant = np.asarray([float(one.label) > 0 for one in task.test])       # type: ignore[arg-type]
     scores = np.asarray(said, float)
     figure, axes = figure_of_height(3.4)
@@ -124,7 +124,7 @@ def _scores(task: Labelled, said: Sequence[Any]) -> str:
     return as_svg(figure)
 
 
-PICTURES: dict[str, Callable[[Labelled, Sequence[Any]], str]] = {
+PICTURES: dict[str, Callable[[LabelledTask, Sequence[Any]], str]] = {
     "classify": _classes, "pair": _classes, "similarity": _beside, "choice": _places, "tag": _kinds, "span": _lengths,
     "rank": _scores}
 COUNTS = "Counts; darker: more of the row."
@@ -146,7 +146,7 @@ class Mistake:
     said: str
 
 
-def mistakes(task: Labelled, rows: Sequence[Mapping[str, Any]], most: int = WORST) -> list[Mistake]:
+def mistakes(task: LabelledTask, rows: Sequence[Mapping[str, Any]], most: int = WORST) -> list[Mistake]:
     """Where it was wrong and surest, or furthest from what is right. `rows`: the lines of predictions.jsonl for test."""
     weigh, found = WEIGHED[task.kind], []
     for example, row in zip(task.test, rows, strict=True):

@@ -16,7 +16,7 @@ import numpy as np
 from foreword.basics.messages import Fault
 from foreword.tasks.example import Example
 from foreword.tasks.judging import METRICS, Scored, scored
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.tasks.metrics import value
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)        # C of logistic regression, 1 / alpha of ridge: the larger, the less is held back
@@ -125,7 +125,7 @@ class Vectors:
 # --- baselines ----------------------------------------------------------------------------------------------------------
 
 
-def majority(task: Labelled) -> Baseline:
+def majority(task: LabelledTask) -> Baseline:
     """Always the commonest class of train; the mean, of numbers."""
     labels = _right(task, task.train)
     constant: Any = float(np.mean(labels)) if task.kind == "similarity" else Counter(labels).most_common(1)[0][0]
@@ -133,15 +133,15 @@ def majority(task: Labelled) -> Baseline:
     return judged(task, name, said, lambda examples: [constant] * len(examples))
 
 
-def words(task: Labelled, seen: Sequence[int] = (0, 1), name: str = "TF-IDF") -> Baseline:
+def words(task: LabelledTask, seen: Sequence[int] = (0, 1), name: str = "TF-IDF") -> Baseline:
     return fitted(task, Words(seen), name)
 
 
-def vectors(task: Labelled, embed: Embed, name: str = "features") -> Baseline:
+def vectors(task: LabelledTask, embed: Embed, name: str = "features") -> Baseline:
     return fitted(task, Vectors(embed), name)
 
 
-def fitted(task: Labelled, features: Features, name: str) -> Baseline:
+def fitted(task: LabelledTask, features: Features, name: str) -> Baseline:
     """The strength that is best on dev by the task's first metric; of equals the one that holds back more."""
     right = _right(task, task.train)
     if task.kind != "similarity" and len(set(right)) < 2:
@@ -159,14 +159,14 @@ def fitted(task: Labelled, features: Features, name: str) -> Baseline:
                    lambda examples: best.predict(features.of(_texts(examples))).tolist())
 
 
-def _regression(task: Labelled, strength: float) -> Any:
+def _regression(task: LabelledTask, strength: float) -> Any:
     linear = library("sklearn.linear_model")
     if task.kind == "similarity":
         return linear.Ridge(alpha=1 / strength, solver="auto")
     return linear.LogisticRegression(C=strength, solver="newton-cg", max_iter=200)        # on counts ten times as fast as lbfgs
 
 
-def judged(task: Labelled, name: str, setting: str, predict: Callable[[Sequence[Example]], list[Any]]) -> Baseline:
+def judged(task: LabelledTask, name: str, setting: str, predict: Callable[[Sequence[Example]], list[Any]]) -> Baseline:
     predictions = predict(task.test)
     dev = scored(task.metrics, task.labels, task.dev, predict(task.dev), interval=False)
     test = scored(task.metrics, task.labels, task.test, predictions)
@@ -176,7 +176,7 @@ def judged(task: Labelled, name: str, setting: str, predict: Callable[[Sequence[
 KINDS = ("classify", "pair", "similarity")
 
 
-def _right(task: Labelled, examples: Sequence[Example]) -> list[Any]:
+def _right(task: LabelledTask, examples: Sequence[Example]) -> list[Any]:
     if task.kind not in KINDS:
         raise Fault(f"there is no such baseline for {task.learn.in_words} ({task.name}).", f"It is for {', '.join(KINDS)}.")
     return [example.label for example in examples]

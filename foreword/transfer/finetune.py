@@ -17,7 +17,7 @@ from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.files import write_text
 from foreword.basics.messages import Diverged, Fault, did_you_mean, duration, thousands
 from foreword.basics.progress import say, ticking
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import Examples
 from foreword.exchange.family import task_of
 from foreword.exchange.hugging_face import Loaded
@@ -30,17 +30,16 @@ from foreword.runs.starting import check_same_start
 from foreword.runs.train import Session, versions
 from foreword.tasks.example import Example, Span
 from foreword.tasks.judging import scored
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
-from foreword.transfer import WAYS, features
-from foreword.transfer.answering import Watch, form_of, reply
-from foreword.transfer.card import card
-from foreword.transfer.forms import Answer, Form
-from foreword.transfer.start import INITS, begin, carried_on, fingerprint
-from foreword.transfer.subset import few
-from foreword.transfer.ways import Way
-from foreword.transfer.writer import Writer
+from foreword.transfer import INPUT_FORMATS, features
+from foreword.transfer.encoding import Encoder, InputFormat
+from foreword.transfer.inference import Watch, answer_examples, transfer_kind_of
+from foreword.transfer.initial_weights import INITS, continued_objective, fingerprint, initial_model
+from foreword.transfer.kinds.base import Answer, TransferKind
+from foreword.transfer.label_subset import label_subset
+from foreword.transfer.model_card import card
 
 RATES = {"last": 6.25e-5, "first": 5e-5}        # Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3
 PUBLISHED = 768                                 # the width of the networks these rates are for
@@ -79,19 +78,19 @@ class Tuning:
             raise Fault(" ".join(faults))
 
 
-def way_of(recipe: Recipe) -> Way:
+def input_format_of(recipe: Recipe) -> InputFormat:
     """How the recipe's network reads examples."""
     name = kind(trunk_of(recipe.network))
-    if name not in WAYS.places:
-        raise Fault(f"{recipe.name} ({name}) cannot be fine-tuned.", f"Networks that can: {', '.join(WAYS.names())}.")
-    return WAYS.find(name)()
+    if name not in INPUT_FORMATS.places:
+        raise Fault(f"{recipe.name} ({name}) cannot be fine-tuned.", f"Networks that can: {', '.join(INPUT_FORMATS.names())}.")
+    return INPUT_FORMATS.find(name)()
 
 
-def recipe_for(loaded: Loaded, task: Labelled, how: Tuning) -> Recipe:
+def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
     """The pretrained model's recipe, with the task in the place of what it was pretrained for."""
     how.check()
-    way, form = way_of(loaded.recipe), form_of(task.kind)
-    if how.aux and way.reading == "first":
+    input_format, form = input_format_of(loaded.recipe), transfer_kind_of(task.kind)
+    if how.aux and input_format.reading == "first":
         raise Fault(f"--aux {how.aux:g}: {loaded.recipe.name} looks both ways, and would see the tokens that it is to guess.",
                     "Leave it out.")
     values = loaded.recipe.values()
@@ -99,9 +98,10 @@ def recipe_for(loaded: Loaded, task: Labelled, how: Tuning) -> Recipe:
     trunk, frozen = network.get("trunk", network), "trunk" in network
     if frozen:
         features.check(how.aux, how.layers)
-    rate = how.learning_rate or RATES[way.reading] * max(1.0, PUBLISHED / trunk["width"])
+    rate = how.learning_rate or RATES[input_format.reading] * max(1.0, PUBLISHED / trunk["width"])
     learning = {"optimizer": {"kind": "adamw", "learning_rate": rate}, "schedule": {"kind": "linear", "warmup": 0.1}}
-    objective = carried_on(loaded, form.objective(task.labels, way.reading, DROPOUT, task.train)).model_dump(mode="json")
+    fresh = form.objective(task.labels, input_format.reading, DROPOUT, task.train)
+    objective = continued_objective(loaded, fresh).model_dump(mode="json")
     objective["tells_padding"] = frozen
     values["objective"] = objective if not how.aux else {
         "kind": "together", "parts": [objective, {"kind": "read_along"}], "weights": [1.0, how.aux]}
@@ -113,24 +113,25 @@ def recipe_for(loaded: Loaded, task: Labelled, how: Tuning) -> Recipe:
     return loader.from_values(values, "fine-tuning", how.settings)
 
 
-def finetune(model: str | Path, task: Labelled, out: Path, how: Tuning | None = None,
+def finetune(model: str | Path, task: LabelledTask, out: Path, how: Tuning | None = None,
              hardware: Hardware | None = None) -> RunFolder:
     """Fine-tune until the epochs are over. A run that stopped before goes on from its last checkpoint."""
-    sitting = sitting_for(model, task, RunFolder(out), how or Tuning(), hardware)
-    return undertaken(sitting, model, contents(sitting.task))
+    sitting = finetune_run(model, task, RunFolder(out), how or Tuning(), hardware)
+    return completed(sitting, model, contents(sitting.task))
 
 
-def sitting_for(model: str | Path, task: Labelled, run: RunFolder, how: Tuning, hardware: Hardware | None = None) -> Sitting:
+def finetune_run(model: str | Path, task: LabelledTask, run: RunFolder, how: Tuning,
+                 hardware: Hardware | None = None) -> FinetuneRun:
     """All is there to begin, and nothing written."""
     loaded = open_model(model)
     if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
         raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
                     + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt."))
     recipe = recipe_for(loaded, task, how)
-    return Sitting(recipe, few(task, how.labels, how.seed), run, loaded, how, hardware)
+    return FinetuneRun(recipe, label_subset(task, how.labels, how.seed), run, loaded, how, hardware)
 
 
-def undertaken(sitting: Sitting, model: str | Path, data: str) -> RunFolder:
+def completed(sitting: FinetuneRun, model: str | Path, data: str) -> RunFolder:
     """The sitting begun, or gone on with, until it is over. `data`: the fingerprint of its examples."""
     out, start = sitting.run.path, {"path": str(model), "weights": fingerprint(sitting.model)}
     check_same_start(sitting.run, start)
@@ -152,7 +153,7 @@ def undertaken(sitting: Sitting, model: str | Path, data: str) -> RunFolder:
     return sitting.run
 
 
-def contents(task: Labelled) -> str:
+def contents(task: LabelledTask) -> str:
     """The fingerprint of what is learned from and measured on."""
     digest = hashlib.blake2b(digest_size=16)
     for examples in (task.train, task.dev, task.test):
@@ -162,30 +163,30 @@ def contents(task: Labelled) -> str:
     return digest.hexdigest()
 
 
-class Sitting(Session):
+class FinetuneRun(Session):
     """A session whose rows are labelled examples, and which is judged by what it answers on dev."""
 
-    def __init__(self, recipe: Recipe, task: Labelled, run: RunFolder, loaded: Loaded, how: Tuning,
+    def __init__(self, recipe: Recipe, task: LabelledTask, run: RunFolder, loaded: Loaded, how: Tuning,
                  hardware: Hardware | None = None):
         self.recipe, self.task, self.run, self.how, self.hardware = recipe, task, run, how, hardware or Hardware()
         self.store = self.valid = None                       # type: ignore[assignment]
-        self.way, self.form = way_of(recipe), form_of(task.kind)
+        self.input_format, self.form = input_format_of(recipe), transfer_kind_of(task.kind)
         assert loaded.tokenizer is not None
-        self.tokenizer: Tokenizer = self.way.fitted(loaded.tokenizer)
+        self.tokenizer: Tokenizer = self.input_format.extended(loaded.tokenizer)
         self.objective: FromExamples = task_of(recipe)
         assert isinstance(recipe.batches, Examples)
-        self.writer = Writer(self.way, self.tokenizer, recipe.batches)
+        self.encoder = Encoder(self.input_format, self.tokenizer, recipe.batches)
         self.train = self.encoded(task.train)
         if all(one.target is None for one in self.train):
             raise Fault(f"{task.name}: no training example has an answer that tokens of its text stand for.")
         self.dev = self.encoded(task.dev)
         self.encoded(task.test)                              # what cannot be read is said before anything is learned
         spec = recipe.training
-        self.prepare(begin(recipe, loaded, self.tokenizer, how.init, how.layers),
+        self.prepare(initial_model(recipe, loaded, self.tokenizer, how.init, how.layers),
                      recipe.batches.of(self.train, spec.batch_size, spec.seed))
 
-    def encoded(self, examples: Sequence[Example]) -> list[Encoded]:
-        return self.form.encode(examples, self.task.labels, self.writer)
+    def encoded(self, examples: Sequence[Example]) -> list[EncodedExample]:
+        return self.form.encode(examples, self.task.labels, self.encoder)
 
     @cached_property
     def chooses(self) -> str:
@@ -200,7 +201,7 @@ class Sitting(Session):
         return watch
 
     def evaluate(self, anyway: bool = False) -> None:
-        said = reply(self.model, self.objective, self.form, self.task.dev, self.dev, self.tokenizer, self.hardware,
+        said = answer_examples(self.model, self.objective, self.form, self.task.dev, self.dev, self.tokenizer, self.hardware,
                      watch=self.asking("dev"))
         found = scored(self.task.metrics, self.task.labels, self.task.dev, said.labels, False)
         worth = {one.metric: one.value for one in found}
@@ -248,19 +249,21 @@ class Sitting(Session):
         """(scores of dev and test, lines of predictions.jsonl)"""
         return self.examined(best.model, task_of(best.recipe), self.form, self.task)
 
-    def examined(self, model: Model, objective: FromExamples, form: Form, task: Labelled,
+    def examined(self, model: Model, objective: FromExamples, form: TransferKind, task: LabelledTask,
                  about: dict[str, str] | None = None) -> tuple[dict[str, Any], list[str]]:
         """The same of one task. `about` stands before every line."""
         found: dict[str, Any] = {}
         lines = []
         for split, examples in (("dev", task.dev), ("test", task.test)):
-            encoded = form.encode(examples, task.labels, self.writer)
+            encoded = form.encode(examples, task.labels, self.encoder)
             with ticking(f"{task.name} {split}") as ticker:
-                said = reply(model, objective, form, examples, encoded, self.tokenizer, self.hardware, watch=ticker.update)
+                said = answer_examples(model, objective, form, examples, encoded, self.tokenizer, self.hardware,
+                                       watch=ticker.update)
             found[split] = {one.metric: {"value": one.value, "interval": list(one.interval), "count": one.count,
                                          "shown": one.shown}
                             for one in scored(task.metrics, task.labels, examples, said.labels, True)}
-            lines += [json.dumps({**(about or {}), "split": split, **told(example, answer)}, ensure_ascii=False) + "\n"
+            lines += [json.dumps({**(about or {}), "split": split, **prediction_record(example, answer)},
+                                 ensure_ascii=False) + "\n"
                       for example, answer in zip(examples, said.answers)]
         return found, lines
 
@@ -294,20 +297,20 @@ class Sitting(Session):
 
     def _introduce(self) -> None:
         task = self.task
-        for note in (*task.notes, *filter(None, [self.writer.told()])):
+        for note in (*task.notes, *filter(None, [self.encoder.truncation_note()])):
             say(f"{task.name}: {note}")
         say(f"{self.recipe.name} on {task.name} ({task.learn.in_words}): {thousands(self.model.parameter_count())} parameters, "
             f"{len(task.train):,} training examples, dev {len(task.dev):,}, test {len(task.test):,}, "
             f"{self._budget()}, on {self.hardware}")
         kept = {"name": task.name, "kind": task.kind, "learn": task.learn.model_dump(mode="json"), "labels": list(task.labels),
                 "examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)}, "notes": list(task.notes),
-                "shortened": {"texts": len(self.writer.shortened), "tokens": sum(self.writer.shortened.values())}}
+                "shortened": {"texts": len(self.encoder.truncated), "tokens": sum(self.encoder.truncated.values())}}
         how = {**asdict(self.how), "settings": list(self.how.settings)}
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint, task=kept,
                       tuning=how, versions=versions(), hardware=str(self.hardware), finished=False)
 
 
-def told(example: Example, answer: Answer) -> dict[str, Any]:
+def prediction_record(example: Example, answer: Answer) -> dict[str, Any]:
     """One line of predictions.jsonl."""
     gold = example.label
     right = [one.text if isinstance(one, Span) else one for one in gold] if isinstance(gold, tuple) else gold

@@ -14,7 +14,7 @@ from foreword.report.html import render
 from foreword.report.plot import COLOURS, as_svg, figure_of_height
 from foreword.runs.folder import RunFolder
 from foreword.tasks.judging import METRICS
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer import answers_report as answered
 from foreword.transfer.answers_report import Mistake
 
@@ -41,7 +41,7 @@ class Page:
     facts: list[tuple[str, str]] = field(default_factory=list)
 
 
-def save(run: RunFolder, tasks: Mapping[str, Labelled]) -> Path:
+def save(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Path:
     """report.html of a finished run. `tasks`: by their name in the run; of a run of one task, under the empty name."""
     passport, lines = run.passport(), _lines(run)
     parts, lead = [], []
@@ -74,14 +74,14 @@ def rows_of(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
             for split, metrics in scores.items() for metric, one in metrics.items()]
 
 
-def _said(task: Labelled, scores: Mapping[str, Mapping[str, Any]]) -> str:
+def _said(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]]) -> str:
     name = task.metrics[0]
     one = scores["test"][name]
     low, high = (METRICS[name](task.labels).metric.shown(bound) for bound in one["interval"])
     return f"{task.name}: {name} {one['shown']} on test, between {low} and {high} with 95% certainty ({one['count']:,} cases)."
 
 
-def _tasks(tasks: Mapping[str, Labelled], kept: Mapping[str, Any]) -> list[tuple[str, str]]:
+def _tasks(tasks: Mapping[str, LabelledTask], kept: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = []
     for name, task in tasks.items():
         counts = ", ".join(f"{split} {count:,}" for split, count in kept[name]["examples"].items())

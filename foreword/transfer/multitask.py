@@ -16,7 +16,7 @@ from foreword.basics.files import write_folder
 from foreword.basics.messages import Fault, thousands
 from foreword.basics.progress import say
 from foreword.batches.by_task import TaskCutter
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import Examples
 from foreword.exchange import hugging_face
 from foreword.exchange.hugging_face import Loaded
@@ -27,15 +27,15 @@ from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.runs.train import versions
 from foreword.tasks.judging import scored
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
-from foreword.transfer.answering import form_of, reply
-from foreword.transfer.card import card
-from foreword.transfer.finetune import DROPOUT, Sitting, Tuning, contents, recipe_for, undertaken, way_of
-from foreword.transfer.forms import Form
-from foreword.transfer.start import begin
-from foreword.transfer.subset import few
-from foreword.transfer.writer import Writer
+from foreword.transfer.encoding import Encoder
+from foreword.transfer.finetune import DROPOUT, FinetuneRun, Tuning, completed, contents, input_format_of, recipe_for
+from foreword.transfer.inference import answer_examples, transfer_kind_of
+from foreword.transfer.initial_weights import initial_model
+from foreword.transfer.kinds.base import TransferKind
+from foreword.transfer.label_subset import label_subset
+from foreword.transfer.model_card import card
 
 PAIRS = ("stepwise", "classify")        # heads for classes of pairs: in steps, as MT-DNN has it, or one layer
 IN_STEPS = ("steps", "skip", "order")   # settings that only the first of them has
@@ -52,25 +52,25 @@ class Subject:
     """One of the tasks, ready to be learned and asked."""
 
     name: str
-    task: Labelled
-    form: Form
+    task: LabelledTask
+    form: TransferKind
     objective: FromExamples
-    train: list[Encoded]
-    dev: list[Encoded]
+    train: list[EncodedExample]
+    dev: list[EncodedExample]
 
 
-def name_of(task: Labelled) -> str:
+def name_of(task: LabelledTask) -> str:
     """A task's name as heads and folders can be called."""
     return re.sub(r"[^\w-]+", "-", task.name)
 
 
-def folder_of(model: Path, task: Labelled) -> Path:
+def folder_of(model: Path, task: LabelledTask) -> Path:
     """Where to begin fine-tuning on a task: of a run of several that had this one among them, the model with its head."""
     own = model / f"model-{name_of(task)}"
     return own if (own / "config.json").is_file() else model
 
 
-def recipe_for_all(loaded: Loaded, tasks: Sequence[Labelled], how: Tuning, pairs: str = "stepwise") -> Recipe:
+def recipe_for_all(loaded: Loaded, tasks: Sequence[LabelledTask], how: Tuning, pairs: str = "stepwise") -> Recipe:
     """The pretrained model's recipe, with all the tasks in the place of what it was pretrained for.
 
     One task alone is the control: the same head, and nothing learned from others.
@@ -94,12 +94,12 @@ def recipe_for_all(loaded: Loaded, tasks: Sequence[Labelled], how: Tuning, pairs
     values = each[0]
     values["objective"] = {"kind": "by_task", "names": names,
                            "tasks": [_objective(one["objective"], task, pairs) for one, task in zip(each, tasks)]}
-    values["training"]["optimizer"] = {"kind": OPTIMIZERS[way_of(loaded.recipe).reading],
+    values["training"]["optimizer"] = {"kind": OPTIMIZERS[input_format_of(loaded.recipe).reading],
                                        "learning_rate": values["training"]["optimizer"]["learning_rate"]}
     return loader.from_values(values, "fine-tuning on several tasks", how.settings)
 
 
-def _objective(said: dict[str, Any], task: Labelled, pairs: str) -> dict[str, Any]:
+def _objective(said: dict[str, Any], task: LabelledTask, pairs: str) -> dict[str, Any]:
     """A network that looks back does not know where each text of a pair stands: it has the one layer."""
     said = said | ({"dropout": DROPOUTS.get(task.name, DROPOUT)} if task.kind != "span" else {})       # spans have none
     if task.kind != "pair" or said["reading"] != "first" or said["kind"] == pairs:
@@ -107,7 +107,7 @@ def _objective(said: dict[str, Any], task: Labelled, pairs: str) -> dict[str, An
     return {name: value for name, value in said.items() if name not in IN_STEPS} | {"kind": pairs}
 
 
-def multitask(model: str | Path, tasks: Sequence[Labelled], out: Path, how: Tuning | None = None,
+def multitask(model: str | Path, tasks: Sequence[LabelledTask], out: Path, how: Tuning | None = None,
               hardware: Hardware | None = None, pairs: str = "stepwise") -> RunFolder:
     """Train one trunk on all the tasks until the epochs are over. A run that stopped before goes on from its last checkpoint."""
     how = how or Tuning(epochs=EPOCHS)
@@ -115,35 +115,35 @@ def multitask(model: str | Path, tasks: Sequence[Labelled], out: Path, how: Tuni
     if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
         raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned.", "Give a network that has a tokenizer.")
     recipe = recipe_for_all(loaded, tasks, how, pairs)
-    tasks = [few(task, how.labels, how.seed) for task in tasks]
+    tasks = [label_subset(task, how.labels, how.seed) for task in tasks]
     sitting = Shared(recipe, tasks, RunFolder(out), loaded, how, hardware)
-    return undertaken(sitting, model, " ".join(map(contents, tasks)))
+    return completed(sitting, model, " ".join(map(contents, tasks)))
 
 
-class Shared(Sitting):
+class Shared(FinetuneRun):
     """A sitting at several tasks, which is judged by the mean of what each chooses by on its dev."""
 
-    def __init__(self, recipe: Recipe, tasks: Sequence[Labelled], run: RunFolder, loaded: Loaded, how: Tuning,
+    def __init__(self, recipe: Recipe, tasks: Sequence[LabelledTask], run: RunFolder, loaded: Loaded, how: Tuning,
                  hardware: Hardware | None = None):
         self.recipe, self.run, self.how, self.hardware = recipe, run, how, hardware or Hardware()
         self.store = self.valid = None                       # type: ignore[assignment]
-        self.way = way_of(recipe)
+        self.input_format = input_format_of(recipe)
         assert loaded.tokenizer is not None
         assert isinstance(recipe.batches, Examples)
         assert isinstance(recipe.objective, ByTask)
-        self.tokenizer = self.way.fitted(loaded.tokenizer)
-        self.writer = Writer(self.way, self.tokenizer, recipe.batches)
+        self.tokenizer = self.input_format.extended(loaded.tokenizer)
+        self.encoder = Encoder(self.input_format, self.tokenizer, recipe.batches)
         self.tasks: ByTask = recipe.objective
         self.subjects = [self._subject(task) for task in tasks]
         spec: Any = recipe.training
-        model = begin(recipe, loaded, self.tokenizer, how.init, how.layers)
+        model = initial_model(recipe, loaded, self.tokenizer, how.init, how.layers)
         self.prepare(model, TaskCutter({one.name: one.train for one in self.subjects}, spec.batch_size, spec.seed))
         self.learner.share = spec.micro_batch or spec.batch_size     # type: ignore[attr-defined]
         # ^ tasks differ in the size of their batches: what fits of the first says nothing of the others
 
-    def _subject(self, task: Labelled) -> Subject:
-        form, name = form_of(task.kind), name_of(task)
-        train, dev, _ = (form.encode(some, task.labels, self.writer) for some in (task.train, task.dev, task.test))
+    def _subject(self, task: LabelledTask) -> Subject:
+        form, name = transfer_kind_of(task.kind), name_of(task)
+        train, dev, _ = (form.encode(some, task.labels, self.encoder) for some in (task.train, task.dev, task.test))
         if all(one.target is None for one in train):
             raise Fault(f"{task.name}: no training example has an answer that tokens of its text stand for.")
         return Subject(name, task, form, self.tasks.of(name), train, dev)
@@ -154,8 +154,8 @@ class Shared(Sitting):
         worth: dict[str, float] = {}
         chosen = []
         for one in self.subjects:
-            said = reply(self.tasks.alone(self.model, one.name), one.objective, one.form, one.task.dev, one.dev, self.tokenizer,
-                         self.hardware, watch=self.asking(f"dev of {one.name}"))
+            said = answer_examples(self.tasks.alone(self.model, one.name), one.objective, one.form, one.task.dev, one.dev,
+                                   self.tokenizer, self.hardware, watch=self.asking(f"dev of {one.name}"))
             found = scored(one.task.metrics, one.task.labels, one.task.dev, said.labels, False)
             losses[f"nll.{one.name}"] = said.loss if math.isfinite(said.loss) else 0.0        # no label of dev can be learned
             worth |= {f"{one.name}.{each.metric}": each.value for each in found}
@@ -200,7 +200,7 @@ class Shared(Sitting):
             kept[one.name] = {
                 "name": task.name, "kind": task.kind, "learn": task.learn.model_dump(mode="json"), "labels": list(task.labels),
                 "examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)}, "notes": list(task.notes)}
-        if cut := self.writer.told():
+        if cut := self.encoder.truncation_note():
             say(cut)
         say(f"{self.recipe.name}: {thousands(self.model.parameter_count())} parameters, {self._budget()}, on {self.hardware}")
         how = {**asdict(self.how), "settings": list(self.how.settings)}

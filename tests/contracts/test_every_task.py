@@ -16,7 +16,7 @@ from foreword.evaluate.likelihood import Respondent
 from foreword.evaluate.prompted import examine
 from foreword.tasks import task as tasks
 from foreword.tasks.metrics import value
-from foreword.tasks.requests import Continue, Continued, Weigh, Weighed
+from foreword.tasks.prompted.request import Continue, Continued, Weigh, Weighed
 from foreword.tasks.task import Task
 from tests.tiny import tiny
 

@@ -43,8 +43,8 @@ from foreword.evaluate.pairs import Pair  # noqa: E402
 from foreword.evaluate.prompted import examine  # noqa: E402
 from foreword.evaluate.rolling import roll, rolling  # noqa: E402
 from foreword.evaluate.score import total  # noqa: E402
+from foreword.tasks.prompted.whole_text import ReadText  # noqa: E402
 from foreword.tasks.task import load  # noqa: E402
-from foreword.tasks.text import Read  # noqa: E402
 
 LIMIT = 24
 CONTEXT = 96
@@ -294,5 +294,5 @@ def test_our_wikitext_is_theirs_in_their_windows(asked: Respondent, tasks: dict[
     assert np.allclose([-score.nats for score in scores], [_numbers(one["filtered_resps"])[0] for one in theirs], atol=1e-3)
     whole = total(scores)
     assert whole.bits_per_byte == pytest.approx(both["hf"]["results"]["local_wikitext"]["bits_per_byte,none"], rel=1e-5)
-    told = roll(asked, [Read(page) for page in pages])
+    told = roll(asked, [ReadText(page) for page in pages])
     assert sum(len(one.logs) for one in told) == whole.tokens

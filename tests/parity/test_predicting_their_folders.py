@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from foreword.transfer.finetune import Tuning, finetune
-from foreword.transfer.predicting import Predictor
+from foreword.transfer.predict import Predictor
 from tests.cli.program import run
 from tests.labelled import examples, folder, task, tokenizer
 from tests.parity.test_hugging_face import redrawn

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from foreword.batches.examples import Examples
-from foreword.tasks.labelled import load
+from foreword.tasks.labelled_task import load
 from foreword.tokens.published import bert_from_vocab, gpt2_from_ranks
-from foreword.transfer import WAYS
-from foreword.transfer.spans import Spans, trimmed
-from foreword.transfer.writer import Writer
+from foreword.transfer import INPUT_FORMATS
+from foreword.transfer.encoding import Encoder
+from foreword.transfer.kinds.span import SpanTransfer, trimmed
 
 READERS = {
     "bert-uncased": ("bidirectional_transformer", lambda data: bert_from_vocab(data / "bert-vocab/bert-base-uncased-vocab.txt")),
@@ -31,12 +31,12 @@ def borders(text: str, offsets: np.ndarray) -> tuple[set[int], set[int]]:
                                                            ("cmrc2018", "bert-chinese", 0.98)])
 def test_every_answer_that_tokens_can_say_is_found_again(data: Path, task: str, vocabulary: str, least: float) -> None:
     network, made = READERS[vocabulary]
-    tokenizer, way = made(data), WAYS.find(network)()
+    tokenizer, input_format = made(data), INPUT_FORMATS.find(network)()
     labelled = load(task, data)
     examples = [one for split in (labelled.train, labelled.dev, labelled.test) for one in split if one.placed]
-    writer = Writer(way, way.fitted(tokenizer), Examples(length=384, stride=128))
+    encoder = Encoder(input_format, input_format.extended(tokenizer), Examples(length=384, stride=128))
     found: dict[int, bool] = {}
-    for window in Spans().encode(examples, (), writer):
+    for window in SpanTransfer().encode(examples, (), encoder):
         number = window.examples[0]
         assert window.target is not None
         assert window.offsets is not None
@@ -46,7 +46,7 @@ def test_every_answer_that_tokens_can_say_is_found_again(data: Path, task: str, 
             continue
         span = trimmed(examples[number].texts[1], int(window.offsets[first, 0]), int(window.offsets[last, 1]))
         found[number] = found.get(number, False) or span == examples[number].placed[0]
-    known = {text: borders(text, writer.pieces(text)[1]) for text in {one.texts[1] for one in examples}}
+    known = {text: borders(text, encoder.tokens(text)[1]) for text in {one.texts[1] for one in examples}}
     possible = [one.placed[0].start in known[one.texts[1]][0] and one.placed[0].end in known[one.texts[1]][1] for one in examples]
     assert all(found[number] for number, can in enumerate(possible) if can)
     print(f"{task}, {vocabulary}: {sum(found.values()):,} of {len(examples):,} answers ({np.mean(list(found.values())):.2%})")

@@ -17,7 +17,7 @@ from foreword.basics.seeds import chance
 from foreword.compare.contenders import Plan
 from foreword.compare.study import study
 from foreword.runs.train import train
-from foreword.tasks.labelled import Labelled, load
+from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.tokens.build import build_store
 from foreword.training.hardware import Hardware
 from foreword.transfer.finetune import Tuning
@@ -47,7 +47,7 @@ def text(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
+def labelled(tmp_path_factory: pytest.TempPathFactory) -> LabelledTask:
     folder = tmp_path_factory.mktemp("labelled")
     for place, (name, count) in enumerate({"train": 200, "dev": 100, "test": 400}.items()):
         rows = ["text,label\n"]
@@ -60,7 +60,7 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> Labelled:
 
 
 @pytest.mark.parametrize("name", ["gpt1", "bert"])
-def test_what_was_read_before_is_worth_labels(name: str, text: Path, labelled: Labelled, tmp_path: Path) -> None:
+def test_what_was_read_before_is_worth_labels(name: str, text: Path, labelled: LabelledTask, tmp_path: Path) -> None:
     recipe = loader.load(name, "laptop", ["tokenizer.vocabulary=400", "tokenizer.minimum=2", "network.width=64", "network.heads=2",
                                           "network.context=48", 'training.budget="1500"'])
     build_store([text], tmp_path / "store", recipe.tokenizer, documents="line", workers=1)

@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 
 from foreword.batches.by_task import TaskCutter, TaskRow
-from foreword.batches.encoded import Encoded, Laid
+from foreword.batches.encoded import EncodedExample, EncodedText
 from foreword.batches.row import Row
 
 SIZES = {"large": 37, "middle": 16, "small": 3}
@@ -15,7 +15,7 @@ SIZES = {"large": 37, "middle": 16, "small": 3}
 
 def cutter(seed: int = 3, batch_size: int = 4) -> TaskCutter:
     draw = np.random.default_rng(0)
-    return TaskCutter({name: [Encoded((number,), (Laid(np.arange(int(draw.integers(3, 20)))),)) for number in range(count)]
+    return TaskCutter({name: [EncodedExample((number,), (EncodedText(np.arange(int(draw.integers(3, 20)))),)) for number in range(count)]
                        for name, count in SIZES.items()}, batch_size, seed)
 
 

@@ -14,8 +14,8 @@ from foreword.compare import artefacts as probes
 from foreword.compare import artefacts_report as probed
 from foreword.compare import cross_dataset as crossing
 from foreword.tasks.example import Example
-from foreword.tasks.labelled import Labelled, load
-from foreword.tasks.learn import Classify, Pair
+from foreword.tasks.labelled.classify import Classification, PairClassification
+from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.transfer import baselines
 
 LABELS = ("entailment", "neutral", "contradiction")
@@ -23,7 +23,7 @@ NOUNS = [f"noun{number}" for number in range(40)]
 CUES = {"entailment": "outdoors", "neutral": "tall", "contradiction": "nobody"}
 
 
-def made(planted: bool, sizes=(1500, 300, 3000), seed: int = 5) -> Labelled:
+def made(planted: bool, sizes=(1500, 300, 3000), seed: int = 5) -> LabelledTask:
     """Pairs of which the hypothesis alone says nothing of the label; `planted`: but a third have a cue word."""
     dice = np.random.default_rng(seed)
 
@@ -33,12 +33,12 @@ def made(planted: bool, sizes=(1500, 300, 3000), seed: int = 5) -> Labelled:
         if planted and dice.random() < 0.35:
             hypothesis.append(CUES[label])
         return Example(name, (" ".join(dice.choice(NOUNS, 8)), " ".join(hypothesis)), label)
-    learn = Pair(first="{a}", second="{b}", label="{label}", metrics=("accuracy",))
-    return Labelled("made", learn, LABELS, *(tuple(one(f"{split}-{n}") for n in range(size)) for split, size in enumerate(sizes)))
+    learn = PairClassification(first="{a}", second="{b}", label="{label}", metrics=("accuracy",))
+    return LabelledTask("made", learn, LABELS, *(tuple(one(f"{split}-{n}") for n in range(size)) for split, size in enumerate(sizes)))
 
 
 @pytest.fixture(scope="module")
-def planted() -> Labelled:
+def planted() -> LabelledTask:
     return made(True)
 
 
@@ -132,7 +132,7 @@ def test_coarser_labels_are_joined_and_others_refused(planted):
     assert found[1].scores[0].value > found[0].scores[0].value
     with pytest.raises(Fault, match="labels of odd .* are not those of made"):
         crossed(planted, replace(planted, name="odd", labels=("yes", "no")))
-    alone = Labelled("alone", Classify(text="{t}", label="{l}"), ("a", "b"), (), (), ())
+    alone = LabelledTask("alone", Classification(text="{t}", label="{l}"), ("a", "b"), (), (), ())
     with pytest.raises(Fault, match="no second text to be blind to"):
         probes.blind(alone)
     with pytest.raises(Fault, match="Cross tasks of one kind"):

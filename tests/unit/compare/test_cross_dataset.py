@@ -13,23 +13,23 @@ from foreword.basics.messages import Fault
 from foreword.compare import cross_dataset_report as crossed
 from foreword.compare.cross_dataset import Learned, cross, matching, meanings, of_run
 from foreword.tasks.example import Example
-from foreword.tasks.labelled import Labelled
-from foreword.tasks.learn import Pair
+from foreword.tasks.labelled.classify import PairClassification
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.finetune import Tuning, finetune
 from foreword.transfer.multitask import multitask
-from foreword.transfer.predicting import is_tuned
+from foreword.transfer.predict import is_tuned
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=1, batch_size=16, learning_rate=3e-3)
 THREE = ("entailment", "neutral", "contradiction")
 
 
-def pairs(name: str, labels: Sequence[str], gold: Sequence[str], parted: bool = False) -> Labelled:
+def pairs(name: str, labels: Sequence[str], gold: Sequence[str], parted: bool = False) -> LabelledTask:
     """The second text of each pair is what will be said of it."""
     some = tuple(Example(str(n), ("a text", said), label) for n, (label, said) in enumerate(label.split(">") for label in gold))
     third = len(some) // 3
     splits = (some[:third], some[third: 2 * third], some[2 * third:]) if parted else ((), (), some)
-    return Labelled(name, Pair(first="{a}", second="{b}", label="{l}"), tuple(labels), *splits, parted=parted)
+    return LabelledTask(name, PairClassification(first="{a}", second="{b}", label="{l}"), tuple(labels), *splits, parted=parted)
 
 
 def parrot(labels: Sequence[str] = THREE, home: Sequence[tuple[str, str]] = (), task: str = "snli") -> Learned:

@@ -15,7 +15,7 @@ from foreword.compare.contenders import Plan
 from foreword.compare.parallel import Job, Runs
 from foreword.compare.study import Study, study
 from foreword.runs.folder import RunFolder
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
 from foreword.transfer.finetune import Tuning
 from tests.labelled import folder, task
@@ -85,7 +85,7 @@ def test_when_it_ends_early_what_is_under_way_is_saved(base: Path, tmp_path: Pat
 def test_little_work_is_not_parted(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(abreast, "cores", lambda: 8)
     monkeypatch.setattr("foreword.compare.sweep.cores", lambda: 8)
-    whole: Labelled = task("classify", 48)
+    whole: LabelledTask = task("classify", 48)
     asked = []
     monkeypatch.setattr(abreast, "paced", lambda sitting, threads: asked.append(threads) or 1e9)
     assert Runs(whole, Hardware())._quickest(jobs(base, tmp_path, 1e-3, 1e-3)) == 1

@@ -19,9 +19,9 @@ from foreword.compare.contenders import Plan, rates_of
 from foreword.compare.significance import NOTHING, TOGETHER, Apart, Row, Try, Worth, over_seeds
 from foreword.compare.study import AGAIN, Study, study
 from foreword.runs.folder import RunFolder
-from foreword.tasks.labelled import Labelled
-from foreword.transfer.finetune import Sitting, Tuning
-from foreword.transfer.subset import subset
+from foreword.tasks.labelled_task import LabelledTask
+from foreword.transfer.finetune import FinetuneRun, Tuning
+from foreword.transfer.label_subset import training_subset
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
@@ -33,7 +33,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder("gpt2", tmp_path_factory.mktemp("base") / "gpt2")
 
 
-def tries(task: Labelled, *answers: list[str], dev: float = 0.5) -> tuple[Try, ...]:
+def tries(task: LabelledTask, *answers: list[str], dev: float = 0.5) -> tuple[Try, ...]:
     worth = Worth(task)
     return tuple(Try(seed, dev, worth.of(said), tuple(said)) for seed, said in enumerate(answers))
 
@@ -116,11 +116,11 @@ def test_fewer_labels_are_among_more_and_keep_the_shares() -> None:
     uneven = replace(whole, train=tuple(one for n, one in enumerate(whole.train) if one.label == "good" or n % 6 == 0))
     share = sum(one.label == "good" for one in uneven.train) / len(uneven.train)
     for seed in range(3):
-        sets = [subset(uneven, size, seed) for size in (16, 64, None)]
+        sets = [training_subset(uneven, size, seed) for size in (16, 64, None)]
         assert {one.id for one in sets[0]} < {one.id for one in sets[1]} < {one.id for one in sets[2]}
         for some in sets:
             assert Counter(one.label for one in some)["good"] == pytest.approx(share * len(some), abs=1)
-    assert {one.id for one in subset(uneven, 16, 0)} != {one.id for one in subset(uneven, 16, 1)}
+    assert {one.id for one in training_subset(uneven, 16, 0)} != {one.id for one in training_subset(uneven, 16, 1)}
 
 
 # --- whole studies ------------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypa
     whole, plan = task("classify", 32), Plan(3)
     real, asked = abreast.finetune, []
 
-    def until_the_third(model: Path, task: Labelled, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
+    def until_the_third(model: Path, task: LabelledTask, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
         asked.append(how.seed)
         if len(asked) == 3:
             raise KeyboardInterrupt
@@ -223,7 +223,7 @@ def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypa
     found = study(base, whole, tmp_path / "out", QUICK, plan)
     assert len(found.rows[0].tries) == 3
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    monkeypatch.setattr(Sitting, "go", lambda self: pytest.fail("nothing is left to do"))
+    monkeypatch.setattr(FinetuneRun, "go", lambda self: pytest.fail("nothing is left to do"))
     assert study(base, whole, tmp_path / "out", QUICK, plan) == found
 
 
@@ -246,7 +246,7 @@ def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(base: Path, tmp_
     assert found.kept == best.run
     assert models(out) == {str(best.run.relative_to(out))}
     told = [(run, (run / "metrics.jsonl").read_bytes()) for run in runs]
-    monkeypatch.setattr(Sitting, "go", lambda self: pytest.fail("nothing is left to do"))
+    monkeypatch.setattr(FinetuneRun, "go", lambda self: pytest.fail("nothing is left to do"))
     assert study(base, whole, out, replace(QUICK, epochs=3), plan) == found
     assert models(out) == {str(best.run.relative_to(out))}
     assert [(run, (run / "metrics.jsonl").read_bytes()) for run in runs] == told
@@ -275,7 +275,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, *seeds: int) -> None:
     """These take steps so wide that their loss is no number."""
     real = abreast.finetune
 
-    def wide(model: Path, task: Labelled, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
+    def wide(model: Path, task: LabelledTask, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
         return real(model, task, out, replace(how, learning_rate=1e30) if how.seed in seeds else how)
 
     monkeypatch.setattr(abreast, "finetune", wide)
@@ -294,7 +294,7 @@ def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_
     assert "seed-1" not in models(tmp_path / "out")
     assert found.find("ensemble")[0].tries[0].answers == tuple(                      # of the two that say something
         TOGETHER["classify"](lines) for lines in zip(*(protocol.predictions(RunFolder(one.run), "test") for one in row.tries[::2])))
-    monkeypatch.setattr(Sitting, "go", lambda self: pytest.fail("it would fail again"))
+    monkeypatch.setattr(FinetuneRun, "go", lambda self: pytest.fail("it would fail again"))
     assert study(base, whole, tmp_path / "out", how, plan) == found
 
 

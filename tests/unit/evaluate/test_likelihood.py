@@ -9,13 +9,13 @@ import pytest
 
 from foreword.evaluate.likelihood import Respondent, answer, follow
 from foreword.evaluate.pairs import encode_pair
-from foreword.tasks.acceptable import Acceptable, AcrossHalves
-from foreword.tasks.choice import Choice
-from foreword.tasks.last_word import FILTERED, LastWord
 from foreword.tasks.metrics import value
-from foreword.tasks.partial import Partial
-from foreword.tasks.requests import Continue, Unusable, Weigh
-from foreword.tasks.write import Write
+from foreword.tasks.prompted.acceptability import Acceptability, AcrossHalves
+from foreword.tasks.prompted.cloze import FILTERED, LastWord
+from foreword.tasks.prompted.generation import Generation
+from foreword.tasks.prompted.multiple_choice import LikeliestChoice
+from foreword.tasks.prompted.request import Continue, Unusable, Weigh
+from foreword.tasks.prompted.winograd import LikeliestContext
 from tests.known import Known
 from tests.tiny import READERS, reader
 
@@ -46,7 +46,7 @@ def costs(known, tokenizer, context=ROW["q"]):
 @pytest.mark.parametrize("normalise", ["sum", "token", "byte", "unconditional"])
 def test_choices_are_scored_as_a_hand_would(tokenizer, normalise, seed):
     known = Known(tokenizer, seed)
-    kind = Choice(context="{q}", choices="{options}", completion="{choice}", gold="{right}", normalise=(normalise,), alone="A:")
+    kind = LikeliestChoice(context="{q}", choices="{options}", completion="{choice}", gold="{right}", normalise=(normalise,), alone="A:")
     judged = kind.judge(ROW, answer(Respondent("known", known, tokenizer), kind.requests(ROW)))
     told, alone = costs(known, tokenizer), costs(known, tokenizer, "A:")
     by_hand = {"sum": [sum(one) for one in told], "token": [sum(one) / len(one) for one in told],
@@ -58,7 +58,7 @@ def test_choices_are_scored_as_a_hand_would(tokenizer, normalise, seed):
 
 def test_normalisations_differ_where_they_should(tokenizer, asked):
     """A completion three times as long: the sum is against it, the mean is not."""
-    kind = Choice(context="{q}", choices="{options}", gold="{right}", normalise=("sum", "token", "byte", "unconditional"))
+    kind = LikeliestChoice(context="{q}", choices="{options}", gold="{right}", normalise=("sum", "token", "byte", "unconditional"))
     shown = kind.judge(ROW, answer(asked, kind.requests(ROW))).shown["scores"]
     assert shown["sum"][1] == pytest.approx(shown["byte"][1] * len("perhaps not"))
     assert shown["sum"][1] == pytest.approx(shown["token"][1] * len(" perhaps not"))
@@ -68,7 +68,7 @@ def test_normalisations_differ_where_they_should(tokenizer, asked):
 @pytest.mark.parametrize("scoring", ["partial", "full"])
 def test_winograd_substitutes_each_noun(known, tokenizer, asked, scoring):
     row = {"before": "The trophy is too big because", "nouns": ["the case", "it all"], "after": " is small.", "gold": 0}
-    kind = Partial(before="{before}", choices="{nouns}", after="{after}", gold="{gold}", scoring=scoring)
+    kind = LikeliestContext(before="{before}", choices="{nouns}", after="{after}", gold="{gold}", scoring=scoring)
     judged = kind.judge(row, answer(asked, kind.requests(row)))
     by_hand = [sum(known.cost(tokenizer, f"{row['before']} {noun}", row["after"])) if scoring == "partial"
                else sum(known.cost(tokenizer, row["before"], f" {noun}{row['after']}")) for noun in row["nouns"]]
@@ -79,7 +79,7 @@ def test_winograd_substitutes_each_noun(known, tokenizer, asked, scoring):
 
 def test_the_gap_of_a_children_s_book_is_scored_with_the_rest_of_its_sentence(known, tokenizer, asked):
     row = {"passage": "Once .", "before": "The", "after": " slept .", "choices": ["fox", "cat"], "gold": 1}
-    kind = Choice(context="{passage} {before}", choices="{choices}", completion=" {choice}{after}", gold="{gold}", normalise=("sum",))
+    kind = LikeliestChoice(context="{passage} {before}", choices="{choices}", completion=" {choice}{after}", gold="{gold}", normalise=("sum",))
     shown = kind.judge(row, answer(asked, kind.requests(row))).shown
     assert shown["scores"]["sum"] == pytest.approx(
         [sum(known.cost(tokenizer, "Once . The", f" {word} slept .")) for word in row["choices"]], abs=1e-9)
@@ -137,10 +137,10 @@ def test_writing_stops_where_it_should_and_only_the_first_sentences_count(known,
     assert told.text == "abX"
     (told,) = answer(asked, [Continue("Q", 2)])
     assert told.text == "ab"
-    kind = Write(context="{q}", answer="{a}", compare=("exact", "f1", "rouge1"))
+    kind = Generation(context="{q}", answer="{a}", compare=("exact", "f1", "rouge1"))
     judged = kind.judge({"q": "Q", "a": "abX"}, answer(asked, kind.requests({"q": "Q", "a": "abX"})))
     assert judged.values == {"exact": 1.0, "F1": 1.0, "ROUGE-1": 1.0}
-    assert Write(context="", answer="", sentences=2).kept("One. Two! Three?") == "One. Two!"
+    assert Generation(context="", answer="", sentences=2).kept("One. Two! Three?") == "One. Two!"
 
 
 def test_requests_of_both_sorts_keep_their_order(known, tokenizer, asked):
@@ -194,7 +194,7 @@ def test_unknown_words_are_counted(store):
 
 
 def test_an_answer_that_is_not_among_the_choices_cannot_be_asked():
-    kind = Choice(context="{q}", choices="{options}", gold="{right}", labels=("A", "B|2", "C"))
+    kind = LikeliestChoice(context="{q}", choices="{options}", gold="{right}", labels=("A", "B|2", "C"))
     assert kind.right({**ROW, "right": "2"}) == kind.right({**ROW, "right": "B"}) == 1
     for wrong in ("D", "1", ""):
         with pytest.raises(Unusable, match="not among its 3 choices"):
@@ -203,7 +203,7 @@ def test_an_answer_that_is_not_among_the_choices_cannot_be_asked():
 
 
 def test_a_sentence_is_weighed_by_its_mean_token_from_the_start_of_a_document(known, tokenizer, asked):
-    kind = Acceptable(text="{s}", gold="{ok}")
+    kind = Acceptability(text="{s}", gold="{ok}")
     judged = kind.judge({"s": "he go", "ok": "0"}, answer(asked, kind.requests({"s": "he go", "ok": "0"})))
     by_hand = known.cost(tokenizer, "", "he go")
     assert judged.values["Matthews"] == (pytest.approx(sum(by_hand) / len(by_hand)), False)

@@ -13,7 +13,7 @@ from foreword.basics.seeds import chance
 from foreword.evaluate import prompted_report as outcomes
 from foreword.evaluate.likelihood import Respondent
 from foreword.evaluate.prompted import examine, most_shots, pose
-from foreword.tasks.task import Example, Prompt, load
+from foreword.tasks.task import Prompt, Question, load
 from tests.known import Known
 
 FILE = """
@@ -182,7 +182,7 @@ def test_an_empty_prompt_has_no_separator():
     assert Prompt("", (), "\n\n").before() == ""
     assert Prompt("", ("a", "b"), "|").before(1) == "b|"
     assert Prompt("d", ("a",), "|").before(0) == "d|"
-    assert not math.isnan(Example(0, {}).number)
+    assert not math.isnan(Question(0, {}).number)
 
 
 def test_words_a_model_does_not_know_are_said(task, store):

@@ -21,17 +21,17 @@ from foreword.objectives.rank import Rank
 from foreword.training.learner import GradientLearner, GradientTraining
 from foreword.training.optimizers import AdamW
 from foreword.training.schedules import Constant
-from foreword.transfer.answering import form_of
-from foreword.transfer.start import begin
-from tests.labelled import base, examples, task, tokenizer, writer
+from foreword.transfer.inference import transfer_kind_of
+from foreword.transfer.initial_weights import initial_model
+from tests.labelled import base, encoder, examples, task, tokenizer
 
 KINDS = {"films": "classify", "alike": "stepwise", "also": "classify", "near": "regress", "best": "rank"}
-FORMS = {"films": "classify", "alike": "pair", "also": "pair", "near": "similarity", "best": "rank"}
+TRANSFER_KINDS = {"films": "classify", "alike": "pair", "also": "pair", "near": "similarity", "best": "rank"}
 
 
 def recipe(**tasks: Any) -> Recipe:
     values = base("bert").recipe.values()
-    made = [form_of(FORMS[name]).objective(task(FORMS[name]).labels, "first", 0.0).model_dump(mode="json") | {"kind": kind}
+    made = [transfer_kind_of(TRANSFER_KINDS[name]).objective(task(TRANSFER_KINDS[name]).labels, "first", 0.0).model_dump(mode="json") | {"kind": kind}
             | tasks.get(name, {}) for name, kind in KINDS.items()]
     values["objective"] = {"kind": "by_task", "names": list(KINDS), "tasks": made}
     values["batches"] = {"kind": "examples"}
@@ -41,11 +41,11 @@ def recipe(**tasks: Any) -> Recipe:
 def made(**tasks: Any) -> tuple[ByTask, Model]:
     said = recipe(**tasks)
     assert isinstance(said.objective, ByTask)
-    return said.objective, begin(said, base("bert"), tokenizer("bert"))
+    return said.objective, initial_model(said, base("bert"), tokenizer("bert"))
 
 
 def rows(name: str, count: int = 6) -> list[Row]:
-    encoded = form_of(FORMS[name]).encode(examples(FORMS[name], count), task(FORMS[name]).labels, writer("bert"))
+    encoded = transfer_kind_of(TRANSFER_KINDS[name]).encode(examples(TRANSFER_KINDS[name], count), task(TRANSFER_KINDS[name]).labels, encoder("bert"))
     return [TaskRow(one.sequences[0].ids, number, 0, example=one, task=name) for number, one in enumerate(encoded)]
 
 
@@ -155,7 +155,7 @@ def test_every_task_has_its_own_dropout() -> None:
 def test_every_head_that_reads_the_first_token_begins_with_what_pretraining_has_learned() -> None:
     before = base("bert")
     learned = before.model.heads["next_sentence"].pool
-    model = begin(recipe(), before, tokenizer("bert"))
+    model = initial_model(recipe(), before, tokenizer("bert"))
     for name in ("films", "also", "near", "best"):
         assert torch.equal(model.heads[head_of(name)].pool.weight, learned.weight)
     assert not torch.equal(model.heads[head_of("films")].out.weight, model.heads[head_of("also")].out.weight)

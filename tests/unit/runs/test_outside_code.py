@@ -15,7 +15,7 @@ from foreword.basics.messages import Fault
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import train
 from foreword.tasks.task import opened
-from foreword.transfer.predicting import taught
+from foreword.transfer.predict import taught
 from tests.tiny import tiny
 
 CODE = '''"""Parts from outside Foreword."""

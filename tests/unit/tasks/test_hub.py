@@ -11,7 +11,7 @@ from foreword.basics.messages import Fault
 from foreword.tasks import hub
 from foreword.tasks import task as tasks
 from foreword.tasks.hub import Hub
-from foreword.tasks.labelled import load
+from foreword.tasks.labelled_task import load
 
 datasets = pytest.importorskip("datasets")
 

@@ -14,7 +14,7 @@ from foreword.tasks.chinese_answers import character_exact, character_f1, pieces
 from foreword.tasks.entities import entities
 from foreword.tasks.example import Example, Span
 from foreword.tasks.judging import METRICS, Spearman, scored
-from foreword.tasks.labelled import load
+from foreword.tasks.labelled_task import load
 
 LABELS = ("a", "b", "c")
 DICE = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.tasks import task as tasks
-from foreword.tasks.requests import Weigh
+from foreword.tasks.prompted.request import Weigh
 
 GOOD = """name = "mine"
 [source]
@@ -110,7 +110,7 @@ def test_names_that_are_not_tasks():
 
 
 def test_the_data_folder_is_said_once(monkeypatch, tmp_path):
-    from foreword.tasks.place import data_folder
+    from foreword.tasks.data_folder import data_folder
     monkeypatch.delenv("FOREWORD_DATA", raising=False)
     assert data_folder().parts[-2:] == ("shared", "data")
     monkeypatch.setenv("FOREWORD_DATA", str(tmp_path))

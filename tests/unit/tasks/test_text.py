@@ -13,16 +13,16 @@ from foreword.evaluate.prompted import examine
 from foreword.evaluate.rolling import roll, rolling
 from foreword.tasks import metrics
 from foreword.tasks.detokenise import FORMATS
-from foreword.tasks.requests import Weighed
+from foreword.tasks.prompted.request import Weighed
+from foreword.tasks.prompted.whole_text import ReadText, WholeText
 from foreword.tasks.task import load
-from foreword.tasks.text import Read, Text
 from tests.tiny import reader
 
 ORIGINAL = " The dogs ' owner didn 't see 1 @,@ 000 cats . \n \n = Heading = \n"
 
 
 def test_the_numbers_by_hand() -> None:
-    kind = Text(format="wikitext")
+    kind = WholeText(format="wikitext")
     judged = kind.judge({"text": ORIGINAL}, [Weighed(np.asarray([-1.0, -2.0, -3.0]))])
     values = {name: metrics.value(metric, [judged.values[name]]) for name, metric in kind.metrics().items()}
     words = 12 + 3 + 3        # words between spaces, and an <eos> for each of three lines
@@ -32,9 +32,9 @@ def test_the_numbers_by_hand() -> None:
 
 
 def test_what_is_read_is_what_was_written() -> None:
-    (asked,) = Text(format="wikitext").requests({"text": ORIGINAL})
+    (asked,) = WholeText(format="wikitext").requests({"text": ORIGINAL})
     assert asked.text == "The dogs' owner didn't see 1,000 cats.\n\n= Heading =\n"
-    (asked,) = Text().requests({"text": ORIGINAL})
+    (asked,) = WholeText().requests({"text": ORIGINAL})
     assert asked.text == ORIGINAL
 
 
@@ -43,7 +43,7 @@ def test_every_token_is_paid_for_once(recipe: str, store) -> None:
     """The sum over windows is the sum over a chain of single steps, for a model that sees everything anyway."""
     model, tokenizer = reader(recipe, store(), store(split="valid")), store().tokenizer
     text = ORIGINAL * 3
-    (told,) = roll(Respondent(recipe, model, tokenizer), [Read(text, FORMATS["wikitext"])])
+    (told,) = roll(Respondent(recipe, model, tokenizer), [ReadText(text, FORMATS["wikitext"])])
     read = FORMATS["wikitext"].fitted(text).text(text)
     ids = np.asarray(tokenizer.encode(read))
     assert len(told.logs) == len(ids)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from foreword.tasks.example import Example, Span
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer import answers_report as answered
 from tests.labelled import task
 
@@ -22,7 +22,7 @@ def right_of(example: Example) -> Any:
     return label
 
 
-def told(whole: Labelled, said: list[Any]) -> list[dict[str, Any]]:
+def told(whole: LabelledTask, said: list[Any]) -> list[dict[str, Any]]:
     """As lines of predictions.jsonl."""
     scores = {"answer": 2.0, "none": -1.0} if whole.kind == "span" else {str(one): 0.9 for one in (*whole.labels, 0, 1, 2)}
     return [{"answer": one, "scores": scores} for one in said]

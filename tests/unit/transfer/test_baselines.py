@@ -9,8 +9,10 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.tasks.example import Example
-from foreword.tasks.labelled import Labelled, load
-from foreword.tasks.learn import Classify, Pair, Similarity, Tag
+from foreword.tasks.labelled.classify import Classification, PairClassification
+from foreword.tasks.labelled.similarity import Similarity
+from foreword.tasks.labelled.tag import Tagging
+from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.transfer import baselines
 
 DICE = np.random.default_rng(3)
@@ -21,8 +23,8 @@ def sentence(*words: str) -> str:
     return " ".join(DICE.permutation([*words, *DICE.choice(FILLER, 6)]))
 
 
-def task(learn, make, sizes=(300, 60, 100), labels=()) -> Labelled:
-    return Labelled("made", learn, labels, *(tuple(make(f"{split}{number}") for number in range(size)) for split, size in enumerate(sizes)))
+def task(learn, make, sizes=(300, 60, 100), labels=()) -> LabelledTask:
+    return LabelledTask("made", learn, labels, *(tuple(make(f"{split}{number}") for number in range(size)) for split, size in enumerate(sizes)))
 
 
 def told(name: str) -> Example:
@@ -30,7 +32,7 @@ def told(name: str) -> Example:
     return Example(name, (sentence("lovely" if label == "good" else "dreadful"),), label)
 
 
-CLASSIFY = task(Classify(text="{text}", label="{label}"), told, labels=("bad", "good"))
+CLASSIFY = task(Classification(text="{text}", label="{label}"), told, labels=("bad", "good"))
 
 
 def test_a_word_that_tells_is_found():
@@ -65,7 +67,7 @@ def alike(name: str) -> Example:
 
 
 def test_pairs_are_told_apart_only_by_both_texts():
-    pairs = task(Pair(first="{a}", second="{b}", label="{label}"), alike, labels=("other", "same"))
+    pairs = task(PairClassification(first="{a}", second="{b}", label="{label}"), alike, labels=("other", "same"))
     assert baselines.words(pairs).test[0].value > 0.9
     for side in (0, 1):
         assert abs(baselines.words(pairs, seen=(side,)).test[0].value - 0.5) < 3.3 * 0.05
@@ -86,13 +88,13 @@ def test_vectors_of_a_model_are_a_baseline_too():
     def embed(texts):
         return np.asarray([[text.count("lovely"), text.count("dreadful"), len(text)] for text in texts], np.float32)
     assert baselines.vectors(CLASSIFY, embed).test[0].value == 1
-    pairs = task(Pair(first="{a}", second="{b}", label="{label}"), alike, labels=("other", "same"))
+    pairs = task(PairClassification(first="{a}", second="{b}", label="{label}"), alike, labels=("other", "same"))
     width = baselines.Vectors(embed).fit([example.texts for example in pairs.train]).of([pairs.test[0].texts]).shape[1]
     assert width == 4 * 3
 
 
 def test_chinese_is_counted_by_character():
-    chinese = task(Classify(text="{text}", label="{label}"), lambda name: (
+    chinese = task(Classification(text="{text}", label="{label}"), lambda name: (
         lambda good: Example(name, ("".join(DICE.permutation(list("房间服务早餐位置" + ("喜" if good else "怒")))),), "good" if good else "bad"))(
         bool(DICE.integers(2))), labels=("bad", "good"))
     assert baselines.words(chinese).test[0].value == 1
@@ -101,7 +103,7 @@ def test_chinese_is_counted_by_character():
 
 
 def test_what_cannot_be_done_is_said():
-    tags = Labelled("tags", Tag(sentence="{words}", tags="{tags}"), ("O",), (Example("0", ("a",), ("O",)),), (), ())
+    tags = LabelledTask("tags", Tagging(sentence="{words}", tags="{tags}"), ("O",), (Example("0", ("a",), ("O",)),), (), ())
     with pytest.raises(Fault, match="no such baseline for token tagging"):
         baselines.words(tags)
     with pytest.raises(Fault, match="only the label 'bad'"):

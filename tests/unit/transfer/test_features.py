@@ -20,12 +20,12 @@ from foreword.exchange.hugging_face import Loaded
 from foreword.networks.base import Inputs
 from foreword.networks.features import Features
 from foreword.runs.opening import open_model
-from foreword.transfer.answering import form_of, read
-from foreword.transfer.finetune import Sitting, Tuning, finetune, recipe_for
+from foreword.transfer.finetune import FinetuneRun, Tuning, finetune, recipe_for
+from foreword.transfer.inference import head_scores, transfer_kind_of
+from foreword.transfer.initial_weights import initial_model
 from foreword.transfer.multitask import multitask
-from foreword.transfer.predicting import Predictor
-from foreword.transfer.start import begin
-from tests.labelled import KINDS, base, examples, task, tokenizer, way, writer
+from foreword.transfer.predict import Predictor
+from tests.labelled import KINDS, base, encoder, examples, input_format, task, tokenizer
 from tests.trunks import FAMILIES, folder, trunk
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3, features="bilstm")
@@ -66,13 +66,13 @@ def test_a_trunk_is_in_no_optimizer_and_gets_no_slopes(family: str) -> None:
     loaded = trunk(family)
     recipe = recipe_for(loaded, task("classify"), QUICK)
     tokens = FAMILIES[family]
-    fitted = way(tokens).fitted(tokenizer(tokens))
-    model = begin(recipe, loaded, fitted)
+    fitted = input_format(tokens).extended(tokenizer(tokens))
+    model = initial_model(recipe, loaded, fitted)
     learner = recipe.training.learner(model, recipe.objective, fitted)      # type: ignore[attr-defined]
     names = {id(weight): name for name, weight in model.named_parameters()}
     learned = {names[id(p)] for each in learner.optimizers for group in each.param_groups for p in group["params"]}
     assert learned == {name for name in names.values() if not name.startswith("network.trunk.")}
-    encoded = form_of("classify").encode(examples("classify", 8), ("bad", "good"), writer(tokens))
+    encoded = transfer_kind_of("classify").encode(examples("classify", 8), ("bad", "good"), encoder(tokens))
     batch = learner.collate([row_of(one) for one in encoded])
     before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     learner._gradients(batch, batch.guesses, batch.size)
@@ -89,13 +89,13 @@ def test_a_trunk_is_in_no_optimizer_and_gets_no_slopes(family: str) -> None:
 def test_padding_and_other_rows_change_no_prediction(kind: str, family: str, reader: str) -> None:
     loaded, tokens = trunk(family), FAMILIES[family]
     recipe = recipe_for(loaded, task(kind), replace(QUICK, features=reader))
-    fitted = way(tokens).fitted(tokenizer(tokens))
-    model = begin(recipe, loaded, fitted).double()
-    encoded = form_of(kind).encode(examples(kind, 10), task(kind).labels, writer(tokens))
+    fitted = input_format(tokens).extended(tokenizer(tokens))
+    model = initial_model(recipe, loaded, fitted).double()
+    encoded = transfer_kind_of(kind).encode(examples(kind, 10), task(kind).labels, encoder(tokens))
     found = []
     for room in (model.network.kept.room, 0):        # type: ignore[union-attr]
         model.network.kept.room = room               # type: ignore[union-attr]
-        found += [read(model, recipe.objective, encoded, fitted, at_once=at_once)[0] for at_once in (64, 1)]      # type: ignore[arg-type]
+        found += [head_scores(model, recipe.objective, encoded, fitted, at_once=at_once)[0] for at_once in (64, 1)]      # type: ignore[arg-type]
     assert len({one.length for one in encoded}) > 1, "nothing was padded"
     for each in zip(*found):
         assert max(np.abs(each[0] - other).max() for other in each[1:]) < 1e-9
@@ -104,13 +104,13 @@ def test_padding_and_other_rows_change_no_prediction(kind: str, family: str, rea
 def test_a_resumed_run_equals_an_unbroken_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, start = task("classify", 48), folder("gpt2", tmp_path / "base")
     unbroken = finetune(start, whole, tmp_path / "unbroken", replace(QUICK, epochs=3))
-    evaluate = Sitting.evaluate
+    evaluate = FinetuneRun.evaluate
 
-    def and_stop(self: Sitting, anyway: bool = False) -> None:
+    def and_stop(self: FinetuneRun, anyway: bool = False) -> None:
         evaluate(self, anyway)
         self.trainer.stopping = True
 
-    monkeypatch.setattr(Sitting, "evaluate", and_stop)
+    monkeypatch.setattr(FinetuneRun, "evaluate", and_stop)
     with pytest.raises(Interrupted):
         finetune(start, whole, tmp_path / "broken", replace(QUICK, epochs=3))
     monkeypatch.undo()
@@ -138,7 +138,7 @@ def test_the_rate_is_not_that_of_fine_tuning() -> None:
 def test_settings_reach_the_mix_the_reader_and_the_trunk() -> None:
     recipe = recipe_for(base("gpt2", "network.layers=3"), task("classify"), replace(QUICK, settings=(
         "network.norm=true", "network.reader.layers=1", "network.reader.width=10", "network.trunk.layers=2")))
-    made = begin(recipe, base("gpt2", "network.layers=3"), way("gpt2").fitted(tokenizer("gpt2")))
+    made = initial_model(recipe, base("gpt2", "network.layers=3"), input_format("gpt2").extended(tokenizer("gpt2")))
     network = made.network
     assert isinstance(network, Features)
     assert network.mix.norm
@@ -155,9 +155,9 @@ def test_settings_reach_the_mix_the_reader_and_the_trunk() -> None:
 def test_nothing_learned_is_a_control_for_features_too(tmp_path: Path) -> None:
     loaded = base("gpt2")
     recipe = recipe_for(loaded, task("classify"), QUICK)
-    fitted = way("gpt2").fitted(tokenizer("gpt2"))
+    fitted = input_format("gpt2").extended(tokenizer("gpt2"))
     for init in ("scratch", "shuffled"):
-        made = begin(recipe, loaded, fitted, init)
+        made = initial_model(recipe, loaded, fitted, init)
         assert not any(weight.requires_grad for weight in made.network.trunk.parameters())      # type: ignore[union-attr]
         assert not torch.equal(made.network.table()[:100], loaded.model.network.table()[:100])
     found = study(folder("gpt2", tmp_path / "base"), task("classify", 48), tmp_path / "out", QUICK,

@@ -14,12 +14,12 @@ from foreword.basics.messages import Fault, Interrupted
 from foreword.exchange import hugging_face
 from foreword.runs.folder import RunFolder
 from foreword.transfer import finetune as tuning
-from foreword.transfer.finetune import Sitting, Tuning, finetune
-from foreword.transfer.predicting import Predictor
+from foreword.transfer.finetune import FinetuneRun, Tuning, finetune
+from foreword.transfer.predict import Predictor
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
-LEARN = Tuning(epochs=10, batch_size=16, learning_rate=3e-3)
+LABELLED_KINDS = Tuning(epochs=10, batch_size=16, learning_rate=3e-3)
 
 
 def scores(run: RunFolder, split: str = "test") -> dict[str, float]:
@@ -48,7 +48,7 @@ def test_every_kind_of_task_trains_and_leaves_a_run(kind: str, family: str, tmp_
 @pytest.mark.parametrize("family", ["gpt2", "bert"])
 def test_reading_the_mean_learns_and_opens_again_in_our_own_layout(family: str, tmp_path: Path) -> None:
     whole = task("classify", 160, 40, 80)
-    how = replace(LEARN, settings=("objective.read=mean",))
+    how = replace(LABELLED_KINDS, settings=("objective.read=mean",))
     run = finetune(folder(family, tmp_path / "base"), whole, tmp_path / "run", how)
     assert scores(run)["accuracy"] > 0.75, "four deviations above chance"
     assert "no class of `transformers`" in (run.model / "README.md").read_text("utf-8").lower()
@@ -61,14 +61,14 @@ def test_reading_the_mean_learns_and_opens_again_in_our_own_layout(family: str, 
 def test_what_can_be_told_apart_is_learned_and_what_cannot_is_not(tmp_path: Path) -> None:
     whole = task("classify", 160, 40, 80)
     base = folder("gpt2", tmp_path / "base")
-    assert scores(finetune(base, whole, tmp_path / "right", LEARN))["accuracy"] > 0.9
+    assert scores(finetune(base, whole, tmp_path / "right", LABELLED_KINDS))["accuracy"] > 0.9
     draw = np.random.default_rng(0)
 
     def mixed(examples: tuple) -> tuple:
         return tuple(replace(one, label=str(label)) for one, label in zip(examples, draw.permutation([e.label for e in examples])))
 
     noise = replace(whole, train=mixed(whole.train), dev=mixed(whole.dev))
-    assert 0.25 < scores(finetune(base, noise, tmp_path / "noise", LEARN))["accuracy"] < 0.75
+    assert 0.25 < scores(finetune(base, noise, tmp_path / "noise", LABELLED_KINDS))["accuracy"] < 0.75
 
 
 @pytest.mark.thorough
@@ -84,13 +84,13 @@ def test_a_resumed_run_equals_an_unbroken_one(aux: float, tmp_path: Path, monkey
     whole, base = task("classify", 48), folder("gpt2", tmp_path / "base")
     how = replace(QUICK, aux=aux, epochs=3)
     unbroken = finetune(base, whole, tmp_path / "unbroken", how)
-    evaluate = Sitting.evaluate
+    evaluate = FinetuneRun.evaluate
 
-    def and_stop(self: Sitting, anyway: bool = False) -> None:
+    def and_stop(self: FinetuneRun, anyway: bool = False) -> None:
         evaluate(self, anyway)
         self.trainer.stopping = True
 
-    monkeypatch.setattr(Sitting, "evaluate", and_stop)
+    monkeypatch.setattr(FinetuneRun, "evaluate", and_stop)
     for _ in range(2):
         with pytest.raises(Interrupted):
             finetune(base, whole, tmp_path / "broken", how)
@@ -108,7 +108,7 @@ def test_the_best_on_dev_is_kept_and_test_is_not_asked(tmp_path: Path, monkeypat
     whole, base = task("classify", 48), folder("gpt2", tmp_path / "base")
     asked: list[tuple] = []
     values = iter([0.9, 0.5, 0.6])
-    scored, choose = tuning.scored, Sitting._choose
+    scored, choose = tuning.scored, FinetuneRun._choose
     kept: dict[str, torch.Tensor] = {}
 
     def judged(metrics, labels, examples, said, interval):
@@ -118,13 +118,13 @@ def test_the_best_on_dev_is_kept_and_test_is_not_asked(tmp_path: Path, monkeypat
         asked.append(examples)
         return [replace(one, value=value) for one, value in zip(found, [next(values), 0.0])]
 
-    def chosen(self: Sitting, *given) -> None:
+    def chosen(self: FinetuneRun, *given) -> None:
         if not kept:
             kept.update({name: p.detach().clone() for name, p in self.model.network.named_parameters()})
         choose(self, *given)
 
     monkeypatch.setattr(tuning, "scored", judged)
-    monkeypatch.setattr(Sitting, "_choose", chosen)
+    monkeypatch.setattr(FinetuneRun, "_choose", chosen)
     run = finetune(base, whole, tmp_path / "run", replace(QUICK, epochs=3))
     assert asked == [whole.dev] * 3
     assert run.passport()["best"]["step"] == 3

@@ -14,7 +14,7 @@ from foreword.basics.messages import Fault, Interrupted
 from foreword.objectives.by_task import ByTask, head_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
-from foreword.tasks.labelled import Labelled
+from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.learner import GradientLearner
 from foreword.transfer.finetune import Tuning, finetune
 from foreword.transfer.multitask import EPOCHS, Shared, folder_of, multitask, recipe_for_all
@@ -23,7 +23,7 @@ from tests.labelled import base, folder, task
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
 
 
-def tasks(train: int = 32) -> list[Labelled]:
+def tasks(train: int = 32) -> list[LabelledTask]:
     sizes = {"classify": train, "pair": train // 2, "similarity": train, "rank": train}
     return [replace(task(kind, count, 9, 9), name=f"toy-{kind}") for kind, count in sizes.items()]
 

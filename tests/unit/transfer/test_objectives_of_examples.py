@@ -10,7 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from foreword.batches.encoded import Encoded
+from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import Examples, row_of
 from foreword.exchange.hugging_face import Loaded
 from foreword.networks.base import Model
@@ -19,8 +19,8 @@ from foreword.objectives.examples import FromExamples
 from foreword.objectives.read_along import ReadAlong
 from foreword.objectives.stepwise import Stepwise
 from foreword.tasks.example import Example
-from foreword.transfer.answering import form_of, read
-from tests.labelled import KINDS, base, examples, phrase, task, tokenizer, way, writer
+from foreword.transfer.inference import head_scores, transfer_kind_of
+from tests.labelled import KINDS, base, encoder, examples, input_format, phrase, task, tokenizer
 
 every_kind = pytest.mark.parametrize("kind", KINDS)
 every_family = pytest.mark.parametrize("family", ["gpt2", "bert"])
@@ -31,12 +31,12 @@ class Made:
 
     def __init__(self, kind: str, family: str, made: list[Example] | None = None, count: int = 12, length: int = 48, **said: Any):
         self.kind, self.family = kind, family
-        self.form, self.labels = form_of(kind), task(kind).labels
-        plain = self.form.objective(self.labels, way(family).reading, 0.0)
+        self.form, self.labels = transfer_kind_of(kind), task(kind).labels
+        plain = self.form.objective(self.labels, input_format(family).reading, 0.0)
         self.objective: FromExamples = plain.model_copy(update=said)
-        self.tokenizer = way(family).fitted(tokenizer(family))
+        self.tokenizer = input_format(family).extended(tokenizer(family))
         self.examples = examples(kind, count) if made is None else made
-        self.encoded = self.form.encode(self.examples, self.labels, writer(family, length))
+        self.encoded = self.form.encode(self.examples, self.labels, encoder(family, length))
         loaded: Loaded = base(family)
         torch.manual_seed(5)
         network = loaded.recipe.network.build(self.tokenizer.vocabulary())      # type: ignore[attr-defined]
@@ -46,11 +46,11 @@ class Made:
             heads |= {self.objective.name: head}
         self.model = Model(network, heads).double().eval()
 
-    def batch(self, encoded: list[Encoded] | None = None, objective: Any = None) -> Any:
+    def batch(self, encoded: list[EncodedExample] | None = None, objective: Any = None) -> Any:
         return (objective or self.objective).collate([row_of(one) for one in encoded or self.encoded], self.tokenizer)
 
     def scores(self, at_once: int = 64) -> list[np.ndarray]:
-        return read(self.model, self.objective, self.encoded, self.tokenizer, at_once=at_once)[0]
+        return head_scores(self.model, self.objective, self.encoded, self.tokenizer, at_once=at_once)[0]
 
 
 @every_family
@@ -96,7 +96,7 @@ def test_other_rows_and_the_size_of_a_batch_change_no_score(kind: str, family: s
 
 def test_how_much_has_been_read_is_told() -> None:
     made, told = Made("classify", "gpt2"), [0.0]
-    read(made.model, made.objective, made.encoded, made.tokenizer, at_once=2, watch=told.append)
+    head_scores(made.model, made.objective, made.encoded, made.tokenizer, at_once=2, watch=told.append)
     assert told == sorted(told)
     assert len(told) == 1 + -(-len(made.encoded) // 2)
     assert told[-1] == 1.0
@@ -118,7 +118,7 @@ def test_the_mean_of_all_vectors_is_read_where_that_is_said(kind: str, family: s
 
 @pytest.mark.parametrize("kind", ["tag", "span"])
 def test_where_every_vector_is_read_a_mean_is_refused(kind: str) -> None:
-    plain = form_of(kind).objective(task(kind).labels, "first", 0.0)
+    plain = transfer_kind_of(kind).objective(task(kind).labels, "first", 0.0)
     assert plain.published
     with pytest.raises(ValueError, match="read"):
         type(plain)(**plain.model_dump(), read="mean")
@@ -153,10 +153,10 @@ def test_the_order_of_answers_does_not_matter(family: str) -> None:
 
 
 def test_examples_may_have_unequal_numbers_of_answers() -> None:
-    few, many = examples("choice", 1)[0], examples("choice", 2)[1]
-    few = replace(few, choices=few.choices[:2], label=0)
-    both = Made("choice", "bert", [few, many])
-    apart = [Made("choice", "bert", [one]) for one in (few, many)]
+    label_subset, many = examples("choice", 1)[0], examples("choice", 2)[1]
+    label_subset = replace(label_subset, choices=label_subset.choices[:2], label=0)
+    both = Made("choice", "bert", [label_subset, many])
+    apart = [Made("choice", "bert", [one]) for one in (label_subset, many)]
     costs = [float(one.objective.loss(one.model, one.batch()).charges["choose"].total) for one in apart]
     assert float(both.objective.loss(both.model, both.batch()).charges["choose"].total) == pytest.approx(sum(costs), rel=1e-9)
 
@@ -180,12 +180,12 @@ def test_a_query_without_a_right_candidate_teaches_nothing() -> None:
 def test_the_mean_of_windows_decides() -> None:
     text = phrase(np.random.default_rng(0), 60)
     made = Made("classify", "gpt2", [Example("0", (text,), "good")])
-    write = writer("gpt2", 24)
-    ids = write.pieces(text)[0]
-    apart = [Encoded((0,), (write.lay([ids[start: start + 20]]),)) for start in (0, 20, 40)]
-    together = Encoded((0,), tuple(one.sequences[0] for one in apart))
-    scores, _ = read(made.model, made.objective, apart, made.tokenizer)
-    joined, _ = read(made.model, made.objective, [together], made.tokenizer)
+    write = encoder("gpt2", 24)
+    ids = write.tokens(text)[0]
+    apart = [EncodedExample((0,), (write.sequence([ids[start: start + 20]]),)) for start in (0, 20, 40)]
+    together = EncodedExample((0,), tuple(one.sequences[0] for one in apart))
+    scores, _ = head_scores(made.model, made.objective, apart, made.tokenizer)
+    joined, _ = head_scores(made.model, made.objective, [together], made.tokenizer)
     assert np.allclose(np.mean(scores, 0), joined[0], atol=1e-9)
 
 

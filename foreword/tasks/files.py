@@ -1,0 +1,173 @@
+"""Where a task's examples come from: files whose rows are examples, by split. Published formats are in `published`."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from foreword.basics.messages import Fault
+from foreword.basics.spec import Spec
+from foreword.tasks import data_folder
+from foreword.text.encoding import decoded
+from foreword.text.rows import RowFault, json_rows
+
+SPLITS = ("train", "valid", "test")
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """Where files are looked for: beside the task file first, then in the data folder."""
+
+    beside: Path
+    data: Path | None = None
+
+    def find(self, name: str, folder: bool = False) -> Path:
+        return data_folder.find(name, self.beside, self.data, folder)
+
+
+class Line(dict[str, Any]):
+    """A row that knows on which line of its file it begins."""
+
+    def __init__(self, row: Mapping[str, Any], line: int):
+        super().__init__(row)
+        self.line = line
+
+
+class Source(Spec):
+    """What has rows, each a mapping from field to value, in one or more splits."""
+
+    def splits(self) -> list[str]:
+        raise TypeError(f"{type(self).__name__} does not say this.")
+
+    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
+        raise TypeError(f"{type(self).__name__} does not say this.")
+
+    def shown(self, split: str) -> str:
+        """What a split is called in messages: its file."""
+        return str(getattr(self, split, split))
+
+
+class Files(Source):
+    """A file for each split."""
+
+    train: str = ""
+    valid: str = ""
+    test: str = ""
+
+    def splits(self) -> list[str]:
+        return [name for name in SPLITS if getattr(self, name)]
+
+    def faults(self) -> list[tuple[str, str]]:
+        return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
+
+    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
+        path = shelf.find(getattr(self, split))
+        try:
+            found = list(self.read(path))
+        except RowFault as fault:
+            raise Fault(fault.what, fault.do, where=f"{path}:{fault.number}") from fault
+        if not found:
+            raise Fault(f"{path} holds no example.")
+        return found
+
+    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+        """The rows of one file, in order."""
+        raise TypeError(f"{type(self).__name__} does not say this.")
+
+
+def text_of(path: Path) -> str:
+    return decoded(path.read_bytes(), path, 0)
+
+
+def numbered(path: Path) -> Iterator[tuple[int, str]]:
+    """The lines of a file with their numbers. Only a newline ends a line: text may hold other separators."""
+    lines = text_of(path).split("\n")
+    return enumerate(lines[:-1] if lines[-1] == "" else lines, 1)
+
+
+class JsonLines(Files):
+    """A JSON object on each line."""
+
+    kind: Literal["jsonl"] = "jsonl"
+
+    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+        for number, row in json_rows(numbered(path)):
+            if not isinstance(row, dict):
+                raise RowFault(number, f"this line is a JSON {type(row).__name__}, not an object.")
+            yield Line(row, number)
+
+
+class Columns(Files):
+    """Rows of columns; `columns` names them where the file has no header."""
+
+    columns: tuple[str, ...] = ()
+
+    def cells(self, path: Path) -> Iterator[tuple[int, list[str]]]:
+        raise TypeError(f"{type(self).__name__} does not say this.")
+
+    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+        cells = self.cells(path)
+        names = list(self.columns) or next(cells, (0, []))[1]
+        for number, row in cells:
+            if len(row) != len(names):
+                raise RowFault(number, f"this row has {len(row)} columns, not the {len(names)} of {', '.join(names)}.")
+            yield Line(dict(zip(names, row)), number)
+
+
+class Csv(Columns):
+    """Comma-separated columns."""
+
+    kind: Literal["csv"] = "csv"
+
+    def cells(self, path: Path) -> Iterator[tuple[int, list[str]]]:
+        reader = csv.reader(line + "\n" for _, line in numbered(path))
+        try:
+            for row in reader:
+                if row:
+                    yield reader.line_num, row
+        except csv.Error as error:
+            raise RowFault(reader.line_num, f"this is not valid CSV: {error}.") from error
+
+
+class Tsv(Columns):
+    """Tab-separated columns, without quoting."""
+
+    kind: Literal["tsv"] = "tsv"
+
+    def cells(self, path: Path) -> Iterator[tuple[int, list[str]]]:
+        return ((number, line.rstrip("\r").split("\t")) for number, line in numbered(path) if line.strip())
+
+
+class Lines(Source):
+    """Files whose lines belong together, one file for each field: `test = { english = "test.en", german = "test.de" }`."""
+
+    kind: Literal["lines"] = "lines"
+    train: dict[str, str] = {}
+    valid: dict[str, str] = {}
+    test: dict[str, str] = {}
+
+    def splits(self) -> list[str]:
+        return [name for name in SPLITS if getattr(self, name)]
+
+    def faults(self) -> list[tuple[str, str]]:
+        return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
+
+    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
+        columns = {name: [line for _, line in numbered(shelf.find(file))] for name, file in getattr(self, split).items()}
+        lengths = {name: len(lines) for name, lines in columns.items()}
+        if len(set(lengths.values())) > 1:
+            raise Fault("these files do not have the same number of lines: "
+                        + ", ".join(f"{name} {length:,}" for name, length in lengths.items()) + ".")
+        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+
+class WholeFile(Files):
+    """A file that is one text: its only example has the field `text`."""
+
+    kind: Literal["whole"] = "whole"
+
+    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+        yield {"text": text_of(path)}

@@ -1,0 +1,1 @@
+"""Formats that data sets are published in, one file each."""

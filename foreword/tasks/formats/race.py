@@ -1,0 +1,36 @@
+"""RACE: a folder of exam passages with their questions."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from foreword.basics.messages import Fault
+from foreword.tasks.files import SPLITS, Shelf, Source, text_of
+
+
+class Race(Source):
+    """RACE: a folder of passages, each a JSON file {"article", "questions", "options", "answers"}. Fields: one question each."""
+
+    kind: Literal["race"] = "race"
+    train: str = ""
+    valid: str = ""
+    test: str = ""
+
+    def splits(self) -> list[str]:
+        return [name for name in SPLITS if getattr(self, name)]
+
+    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
+        found: list[Mapping[str, Any]] = []
+        for path in sorted(shelf.find(getattr(self, split), folder=True).rglob("*.txt")):
+            try:
+                passage = json.loads(text_of(path))
+                for question, options, answer in zip(passage["questions"], passage["options"], passage["answers"], strict=True):
+                    found.append({"id": f"{path.stem}-{len(found)}", "article": passage["article"], "question": question,
+                                  "options": options, "answer": answer})
+            except (KeyError, TypeError, ValueError) as error:
+                raise Fault(f"this is not a passage of RACE: {error!r}.", where=str(path)) from error
+        if not found:
+            raise Fault(f"{getattr(self, split)} holds no passage.")
+        return found

@@ -1,0 +1,35 @@
+"""SQuAD's JSON: articles, paragraphs and questions with the places of their answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from foreword.basics.messages import Fault
+from foreword.tasks.files import Files, text_of
+
+
+class Squad(Files):
+    """SQuAD's JSON: articles, paragraphs, questions, each with one or more right answers; in 2.0 perhaps none.
+
+    CMRC 2018 and DRCD have it too. `spans` are the answers with the character at which each begins.
+    """
+
+    kind: Literal["squad"] = "squad"
+
+    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+        try:
+            for article in json.loads(text_of(path))["data"]:
+                for paragraph in article["paragraphs"]:
+                    for asked in paragraph["qas"]:
+                        right = [] if asked.get("is_impossible") else asked["answers"]
+                        title = article.get("title", paragraph.get("id", ""))        # CMRC has none
+                        yield {"id": str(asked.get("id", "")), "title": str(title).replace("_", " "),
+                               "context": paragraph["context"], "question": asked["question"].strip(),
+                               "answers": list(dict.fromkeys(answer["text"] for answer in right)),
+                               "spans": list(map(dict, dict.fromkeys((("text", answer["text"]), ("start", answer["answer_start"]))
+                                                                     for answer in right)))}
+        except (KeyError, TypeError, json.JSONDecodeError) as error:
+            raise Fault(f"this is not a SQuAD file: {error!r}.", where=str(path)) from error

@@ -1,0 +1,1 @@
+"""Examples that are generated instead of read."""

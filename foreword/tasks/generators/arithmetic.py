@@ -1,0 +1,64 @@
+"""Sums in words, as GPT-3 was asked them: ten operations, 2,000 distinct questions each (Brown et al. 2020, 3.9.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from foreword.basics.seeds import chance, number_of
+from foreword.tasks.files import Shelf, Source
+
+Asked = tuple[str, int]        # a question, its answer
+
+
+def _two(digits: int, word: str, solve: Callable[[int, int], int]) -> Callable[[np.random.Generator], Asked]:
+    def draw(dice: np.random.Generator) -> Asked:
+        a, b = (int(n) for n in dice.integers(10 ** digits, size=2))        # [0, 100) is "two digits" in the paper
+        return f"What is {a} {word} {b}?", solve(a, b)
+    return draw
+
+
+def _composite(dice: np.random.Generator) -> Asked:
+    """Three one-digit numbers, brackets around the last two."""
+    a, b, c = (int(n) for n in dice.integers(10, size=3))
+    outer, inner = (("+", "-", "*")[int(n)] for n in dice.integers(3, size=2))
+    return f"What is {a}{outer}({b}{inner}{c})?", SIGNS[outer](a, SIGNS[inner](b, c))
+
+
+SIGNS: dict[str, Callable[[int, int], int]] = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b}
+NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
+OPERATIONS: dict[str, Callable[[np.random.Generator], Asked]] = {
+    **{f"{name}_digit_addition": _two(digits, "plus", SIGNS["+"]) for name, digits in NUMBERS.items()},
+    **{f"{name}_digit_subtraction": _two(digits, "minus", SIGNS["-"]) for name, digits in NUMBERS.items()},
+    "two_digit_multiplication": _two(2, "times", SIGNS["*"]),
+    "one_digit_composite": _composite,
+}
+
+
+class Arithmetic(Source):
+    """Questions drawn by a seed, all different; those of the train split are none of the test split's."""
+
+    kind: Literal["arithmetic"] = "arithmetic"
+    operation: Literal["two_digit_addition", "two_digit_subtraction", "three_digit_addition", "three_digit_subtraction",
+                       "four_digit_addition", "four_digit_subtraction", "five_digit_addition", "five_digit_subtraction",
+                       "two_digit_multiplication", "one_digit_composite"]
+    items: int = 2000
+    seed: int = 0
+
+    def splits(self) -> list[str]:
+        return ["train", "test"]
+
+    def faults(self) -> list[tuple[str, str]]:
+        wrong = f"1 to 2,000 questions of each split can be drawn (it says {self.items:,})."
+        return [] if 1 <= self.items <= 2000 else [("items", wrong)]
+
+    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
+        dice = chance(self.seed, number_of(self.operation))
+        found: dict[str, int] = {}
+        while len(found) < 2 * self.items:
+            question, answer = OPERATIONS[self.operation](dice)
+            found[question] = answer
+        rows = [{"question": question, "answer": str(answer)} for question, answer in found.items()]
+        return rows[: self.items] if split == "test" else rows[self.items:]

@@ -1,0 +1,73 @@
+"""Words with their letters moved, to be put right: GPT-3's five kinds (Brown et al. 2020, 3.9.2)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from pydoc_data.topics import topics
+from typing import Any, Literal
+
+import numpy as np
+
+from foreword.basics.seeds import chance, number_of
+from foreword.tasks.files import Shelf, Source, text_of
+
+COMMONEST = 10_000                              # the paper's: the most frequent words,
+_WORD = re.compile(r"\b[a-z]{5,14}\b")          # longer than four and shorter than fifteen letters
+SIGNS = ".,!?;:'-/ "
+
+
+def _cycled(word: str, dice: np.random.Generator) -> str:
+    at = int(dice.integers(1, len(word)))
+    return word[at:] + word[:at]
+
+
+def _shuffled(word: str, dice: np.random.Generator) -> str:
+    return "".join(word[i] for i in dice.permutation(len(word)))
+
+
+def _keeping(kept: int) -> Callable[[str, np.random.Generator], str]:
+    """All letters but the first and last `kept` in another order."""
+    def draw(word: str, dice: np.random.Generator) -> str:
+        return word[:kept] + _shuffled(word[kept: len(word) - kept], dice) + word[len(word) - kept:]
+    return draw
+
+
+def _inserted(word: str, dice: np.random.Generator) -> str:
+    """A sign or a space after every letter but the last."""
+    return "".join(letter + SIGNS[int(dice.integers(len(SIGNS)))] for letter in word[:-1]) + word[-1]
+
+
+SCRAMBLES: dict[str, Callable[[str, np.random.Generator], str]] = {
+    "cycle_letters": _cycled, "anagrams_all_but_ends": _keeping(1), "anagrams_all_but_two": _keeping(2),
+    "random_insertion": _inserted, "reversed": lambda word, dice: word[::-1],
+}
+
+
+class Scramble(Source):
+    """The commonest words of a text (of Python's own help if none is given), each scrambled in one way."""
+
+    kind: Literal["scramble"] = "scramble"
+    way: Literal["cycle_letters", "anagrams_all_but_ends", "anagrams_all_but_two", "random_insertion", "reversed"]
+    words: str = ""          # a text file
+    seed: int = 0
+
+    def splits(self) -> list[str]:
+        return ["train", "test"]
+
+    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
+        text = text_of(shelf.find(self.words)) if self.words else "\n".join(topics.values())
+        counts = Counter(_WORD.findall(text))
+        common = sorted(counts, key=lambda word: (-counts[word], word))[:COMMONEST]
+        found = []
+        for number in chance(self.seed, number_of("scramble")).permutation(len(common)):
+            dice = chance(self.seed, number_of(self.way, common[number]))
+            if made := self._changed(common[number], dice):
+                found.append({"scrambled": made, "word": common[number]})
+        half = len(found) // 2
+        return found[:half] if split == "test" else found[half:]
+
+    def _changed(self, word: str, dice: np.random.Generator) -> str:
+        """Scrambled so that it shows; nothing for a word that stays what it is (a palindrome turned round)."""
+        return next((made for _ in range(20) if (made := SCRAMBLES[self.way](word, dice)) != word), "")

@@ -1,0 +1,242 @@
+"""A labelled task: examples with their labels, in train, dev and test, from a task that is known or a file of one's own.
+
+Dev chooses, test is looked at once. A split that is missing is cut from train, always in the same way, and said in `notes`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from foreword.basics.messages import Fault, Faults, did_you_mean
+from foreword.basics.seeds import number_of
+from foreword.tasks import hub, task
+from foreword.tasks import user_files as user_files
+from foreword.tasks.example import Example, Label, Span
+from foreword.tasks.files import SPLITS as FILES
+from foreword.tasks.labelled.base import LabelledKind, WrongRow
+from foreword.tasks.prompted.request import Row, Unusable
+from foreword.tasks.template import NoField, value
+
+__all__ = ["Example", "Label", "LabelledTask", "Span", "load", "part", "unlabelled"]
+
+SPLITS = ("train", "dev", "test")
+SHARE = 0.1            # of the examples, for each split that has to be cut
+SHOWN = 5              # faults of one kind that are shown one by one
+
+
+@dataclass(frozen=True)
+class LabelledTask:
+    """A task to learn, with its data at hand."""
+
+    name: str
+    learn: LabelledKind                       # how rows become examples, and what is measured; a Spec, so a run can keep it
+    labels: tuple[str, ...]            # classes or tags, in the order of a head's outputs; () where there are none
+    train: tuple[Example, ...]
+    dev: tuple[Example, ...]
+    test: tuple[Example, ...]
+    notes: tuple[str, ...] = ()        # what a person should know: how it was read, cut and what was left out
+    parted: bool = False               # all three splits are cut from one file
+
+    @property
+    def kind(self) -> str:
+        """A name in foreword.tasks.LEARN."""
+        return self.learn.kind
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """Names in foreword.tasks.judging.METRICS; dev chooses by the first."""
+        return self.learn.metrics
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one split and the file they are from."""
+
+    file: str
+    rows: Sequence[Row]
+
+
+def load(word: str | Path, data: Path | None = None, kind: str = "", dev: Path | None = None,
+         test: Path | None = None) -> LabelledTask:
+    """A known task (`sst2`), one from the hub (`hf:sst2`), a task file, or a file of examples with its columns named."""
+    word = str(word)
+    if word.startswith(hub.PREFIX):
+        name, learn, given, notes = _from_hub(word, kind)
+    elif user_files.is_file_of_examples(word):
+        learn, files, notes = user_files.opened({"train": Path(word), "dev": dev, "test": test}, kind)
+        name, given = Path(word).stem, {split: Rows(str(path), rows) for split, (path, rows) in files.items()}
+    else:
+        _refuse({"--kind": kind, "--dev": dev, "--test": test}, word)
+        name, learn, given, notes = _known(word, data)
+    return assembled(name, learn, given, notes)
+
+
+def _refuse(options: Mapping[str, Any], word: str) -> None:
+    if idle := [name for name, said in options.items() if said]:
+        raise Fault(f"{' and '.join(idle)} cannot be given with the task {word}: it says that itself.", "Leave it out.")
+
+
+def _known(word: str, data: Path | None) -> tuple[str, LabelledKind, dict[str, Rows], list[str]]:
+    found = task.opened(word, data)
+    if len(found) > 1:
+        raise Fault(f"{word} has several variants.", f"Name one: {', '.join(one.name for one in found)}")
+    one = found[0]
+    learn = one.spec.learn
+    if learn is None:
+        raise Fault(f"{one.name} is a task to be asked, not one to learn.", f"Ask a model:  foreword evaluate MODEL {word}")
+    source = one.spec.source
+    given = {split: Rows(source.shown(file), one.source_rows(file)) for split, file in zip(SPLITS, FILES)
+             if file in source.splits()}
+    for rows in given.values():
+        _check_fields(learn, rows.rows[0], lambda setting: one.place(f"learn.{setting}"))
+    return one.name, learn, given, [learn.note] if learn.note else []
+
+
+def _from_hub(word: str, kind: str) -> tuple[str, LabelledKind, dict[str, Rows], list[str]]:
+    """A known task's data by its own name, or any data set whose columns say what is to be learned."""
+    name = word.removeprefix(hub.PREFIX)
+    spec = task.opened(name)[0].spec if task.is_task(name) else None
+    if spec and not (spec.hub and spec.learn):
+        raise Fault(f"{name} has no data to learn from at huggingface.co that is known here.",
+                    f"Give its files:  --data FOLDER, with the task {name}" if spec.learn else "")
+    there = spec.hub if spec and spec.hub else hub.Hub(path=name)
+    found = {split: Rows(f"{word} {split}", rows) for split, rows in hub.rows(there).items()}
+    if spec and spec.learn:
+        return spec.name, spec.learn, found, [f"Read through datasets from {there.path}."]
+    first = next(iter(found.values()))
+    inferred = user_files.inferred(first.rows, kind, first.file)
+    return name, inferred.learn, found, [f"{inferred.why}: {inferred.learn.in_words}."]
+
+
+def _check_fields(learn: LabelledKind, row: Row, place: Any, labelled: bool = True) -> None:
+    """Every field that a template speaks of is there."""
+    faults = []
+    for setting, name in learn.fields(labelled):
+        try:
+            value(name, row)
+        except NoField:
+            faults.append(Fault(f"the rows have no column {name!r}.{did_you_mean(name, row)} Columns: {', '.join(row)}.",
+                                where=place(setting)))
+    if faults:
+        raise Faults(faults)
+
+
+@dataclass
+class _Read:
+    examples: list[Example] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+    faults: list[Fault] = field(default_factory=list)
+
+
+def _read(learn: LabelledKind, given: Rows, labelled: bool = True) -> _Read:
+    read = _Read()
+    for number, row in enumerate(given.rows):
+        if any(str(row.get(name)) != wanted for name, wanted in learn.only.items()):
+            continue
+        where = f"{given.file}:{getattr(row, 'line', '')}" if hasattr(row, "line") else f"{given.file}, example {number + 1}"
+        try:
+            example = learn.example(row, number, labelled, where)
+            read.examples.append(example)
+            read.groups.append(learn.group(example, row))
+        except Unusable as reason:
+            read.left_out[str(reason)] += 1
+        except NoField as error:
+            read.faults.append(Fault(f"this row has no {error.name!r}.", "Add it, or remove the row.", where=where))
+        except (WrongRow, TypeError) as error:
+            read.faults.append(Fault(str(error), getattr(error, "do", ""), where=where))
+    return read
+
+
+def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: Iterable[str] = ()) -> LabelledTask:
+    """The task from the rows that are there: read, cut where a split is missing, checked. All faults at once."""
+    if "train" not in given and len(given) == 1:
+        given = {"train": next(iter(given.values()))}         # one file only: it is parted into three
+    read = {split: _read(learn, rows) for split, rows in given.items()}
+    faults = [fault for one in read.values() for fault in _shortened(one.faults)]
+    said = list(notes)
+    for split, one in read.items():
+        said += [f"{split}: {count:,} {'row was' if count == 1 else 'rows were'} left out: {why}"
+                 for why, count in one.left_out.items()]
+    splits = {split: one.examples for split, one in read.items()}
+    missing = tuple(split for split in SPLITS if split not in splits)
+    if missing and splits.get("train"):
+        before = len(splits["train"])
+        splits |= part(splits["train"], read["train"].groups, missing)
+        sizes = ", ".join(f"{split} {len(splits[split]):,}" for split in ("train", *missing))
+        said.append(f"{given['train'].file} has {before:,} examples and is parted: {sizes}"
+                    + (f", by {learn.part_by}" if learn.part_by else "") + ".")
+    if not faults:
+        labels = learn.label_set(example.label for example in splits.get("train", []))
+        faults = _unfit(learn, given, splits, labels)
+    if faults:
+        raise Faults(faults)
+    train, dev, test = (tuple(splits[split]) for split in SPLITS)
+    return LabelledTask(name, learn, labels, train, dev, test, tuple(said), parted=len(given) == 1)
+
+
+def _shortened(faults: list[Fault]) -> list[Fault]:
+    """The first few, and how many more there are."""
+    if len(faults) <= SHOWN:
+        return faults
+    return [*faults[:SHOWN], Fault(f"and {len(faults) - SHOWN:,} more rows like these.")]
+
+
+def _unfit(learn: LabelledKind, given: Mapping[str, Rows], splits: Mapping[str, Sequence[Example]],
+           labels: Sequence[str]) -> list[Fault]:
+    """What is wrong with the splits together."""
+    faults = []
+    file = {split: rows.file for split, rows in given.items()}
+    for split in SPLITS:
+        if not splits.get(split):
+            do = "Every split needs at least one example." if split in given else (
+                "It is cut from train, where examples of one text stay together: give more of them, or a file for it.")
+            faults.append(Fault(f"there is no example for {split}.", do, where=file.get(split, file.get("train", ""))))
+    if splits.get("train") and learn.answers().keys() & {"label", "tags"} and len(labels) < 2:
+        only = f"only the label {labels[0]!r}" if labels else "no label"
+        faults.append(Fault(f"the training examples have {only}: there is nothing to tell apart.",
+                            "Give examples of at least two.", where=file.get("train", "")))
+    for split in ("dev", "test"):
+        strays: dict[str, Example] = {}
+        for example in splits.get(split, []) if labels else []:
+            for label in learn.stray(example.label, labels):
+                strays.setdefault(label, example)
+        for label, example in list(strays.items())[:SHOWN]:
+            faults.append(Fault(f"the label {label!r} is in {split} but in no training example.{did_you_mean(label, labels)}",
+                                f"Labels in train: {', '.join(labels)}. Mend the label, or add training examples of it.",
+                                where=example.where))
+    return faults
+
+
+def unlabelled(path: Path, learn: LabelledKind) -> list[Example]:
+    """The examples of a file to be labelled: the columns that are read, as in training; others do not matter."""
+    rows = user_files.rows_of(path)
+    _check_fields(learn, rows[0], lambda setting: str(path), labelled=False)
+    read = _read(learn.model_copy(update={"only": {}}), Rows(str(path), rows), labelled=False)
+    if read.faults:
+        raise Faults(_shortened(read.faults))
+    return read.examples
+
+
+def part(examples: Iterable[Example], groups: Iterable[str], missing: tuple[str, ...]) -> dict[str, list[Example]]:
+    """Train and the missing splits, cut so that a group is never in two of them and nothing depends on the order of rows.
+
+    Groups are taken by a number that only their own text decides, each missing split until it has its share.
+    """
+    together: dict[str, list[Example]] = {}
+    for example, group in zip(examples, groups):
+        together.setdefault(group, []).append(example)
+    left = sorted(together, key=lambda group: (number_of("part", group), group), reverse=True)
+    wanted = max(1, round(SHARE * sum(map(len, together.values()))))
+    found: dict[str, list[Example]] = {}
+    for name in missing:
+        found[name] = []
+        while len(left) > 1 and len(found[name]) < wanted:
+            found[name] += together[left.pop()]
+    kept = set(left)
+    found["train"] = [example for group, members in together.items() if group in kept for example in members]
+    return found

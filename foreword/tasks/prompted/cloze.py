@@ -1,0 +1,57 @@
+"""The last word of a passage: is it what the model would say, and how surprising is it (LAMBADA, Paperno et al. 2016)?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from foreword.tasks.metrics import Metric, Perplexity, Share
+from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Row, Unusable, Weigh
+from foreword.tasks.template import render
+
+FILTERED = "accuracy, no stop words"
+
+
+class LastWord(PromptedKind):
+    """Would the model say the whole last word? Its perplexity is per word, whatever the tokens."""
+
+    kind: Literal["last_word"] = "last_word"
+    text: str
+    # around a passage without its last word, for prompts that show a gap: "{passage} ____. ->"
+    context: str = "{passage}"
+    stop_words: tuple[str, ...] = ()        # words that cannot be the answer; an accuracy without them is given as well
+
+    def templates(self) -> dict[str, str]:
+        return {"text": self.text, "context": self.context}
+
+    def own_fields(self) -> Sequence[str]:
+        return ("passage",)
+
+    def parted(self, row: Row) -> tuple[str, str]:
+        passage, _, word = render(self.text, row).rstrip().rpartition(" ")
+        if not passage:
+            raise Unusable("it has no word before the last")
+        return passage, word
+
+    def requests(self, row: Row) -> list[Request]:
+        passage, word = self.parted(row)
+        banned = tuple(other for other in self.stop_words if other != word)
+        return [Weigh(render(self.context, {**row, "passage": passage}), f" {word}", greedy=True, without=banned)]
+
+    def solved(self, row: Row) -> str:
+        passage, word = self.parted(row)
+        return f"{render(self.context, {**row, 'passage': passage})} {word}"
+
+    def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
+        told = answers[0]
+        values = {"accuracy": told.greedy, "perplexity": -told.total}
+        if self.stop_words:
+            values[FILTERED] = told.greedy_without
+        return Judged(values, {"word": self.parted(row)[1], "log_probability": told.total})
+
+    def metrics(self) -> dict[str, Metric]:
+        filtered: dict[str, Metric] = {FILTERED: Share()} if self.stop_words else {}
+        return {"accuracy": Share(), **filtered, "perplexity": Perplexity()}
+
+    def scored(self, metric: str) -> str:
+        return "per word" if metric == "perplexity" else ""

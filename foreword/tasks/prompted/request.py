@@ -1,0 +1,150 @@
+"""What a task may ask of a language model, what comes back, and the form every kind of task has.
+
+A kind makes requests of an example and judges the answers. It never sees a model; whoever answers never sees an example.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from foreword.basics.spec import Spec
+from foreword.tasks.metrics import Metric
+from foreword.tasks.template import names, wrong
+
+Row = Mapping[str, Any]        # an example: its fields
+
+
+class Request(Protocol):
+    """A question. Those with `shots` get the solved examples in front of their query, as many as there is room for."""
+
+    answered_by: ClassVar[str]        # a name in foreword.evaluate.likelihood.ANSWERS
+
+    @property
+    def query(self) -> str: ...
+
+    @property
+    def shots(self) -> bool: ...
+
+    @property
+    def whole(self) -> str:
+        """All text that must fit into a context together."""
+
+    def room(self, context: int) -> int:
+        """How many tokens of it fit."""
+
+
+@dataclass(frozen=True)
+class Weigh:
+    """How likely is this continuation of the query?"""
+
+    answered_by: ClassVar[str] = "weigh"
+    query: str
+    continuation: str
+    shots: bool = True
+    greedy: bool = False                # also whether it is what the model itself would say
+    without: tuple[str, ...] = ()       # ... also if these words may not begin it
+
+    @property
+    def whole(self) -> str:
+        return self.query + self.continuation
+
+    def room(self, context: int) -> int:
+        return context + 1              # the last token is guessed, not read
+
+
+@dataclass(frozen=True)
+class Weighed:
+    """The log-probability of every token of a continuation."""
+
+    logs: np.ndarray                    # [tokens] nats
+    greedy: bool = False
+    greedy_without: bool = False
+
+    @property
+    def total(self) -> float:
+        return float(self.logs.sum())
+
+    @property
+    def mean(self) -> float:
+        return self.total / max(len(self.logs), 1)
+
+
+@dataclass(frozen=True)
+class Continue:
+    """What does the model write after the query?"""
+
+    answered_by: ClassVar[str] = "write"
+    query: str
+    most: int                           # tokens
+    stop: tuple[str, ...] = ()
+    top_k: int = 1                      # 1: always the likeliest token
+    shots: bool = True
+
+    @property
+    def whole(self) -> str:
+        return self.query
+
+    def room(self, context: int) -> int:
+        return max(1, context - min(self.most, context // 2))
+
+
+@dataclass(frozen=True)
+class Continued:
+    text: str
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What the answers to one example are worth: for each metric what it needs, and what a person may want to see."""
+
+    values: dict[str, Any]
+    shown: dict[str, Any] = field(default_factory=dict)
+
+
+class Unusable(ValueError):
+    """An example that cannot be asked (its right answer is not among the choices). Left out, and said."""
+
+
+class PromptedKind(Spec):
+    """One way to ask: from an example to requests, from answers to judgements."""
+
+    def templates(self) -> dict[str, str]:
+        """The setting each template stands in, for messages."""
+        return {}
+
+    def own_fields(self) -> Sequence[str]:
+        """Fields that the kind itself puts into a template."""
+        return ()
+
+    def faults(self) -> list[tuple[str, str]]:
+        return [(setting, said) for setting, template in self.templates().items() if (said := wrong(template))]
+
+    def fields(self) -> list[tuple[str, str]]:
+        """(setting, field of the example) for every field that a template speaks of."""
+        return [(setting, name) for setting, template in self.templates().items() for name in names(template)
+                if name not in self.own_fields()]
+
+    def requests(self, row: Row) -> list[Request]:
+        raise TypeError(f"{type(self).__name__} does not say this.")
+
+    def solved(self, row: Row) -> str:
+        """The example with its answer, as a shot."""
+        raise TypeError(f"{type(self).__name__} does not say this.")
+
+    def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
+        raise TypeError(f"{type(self).__name__} does not say this.")
+
+    def metrics(self) -> dict[str, Metric]:
+        raise TypeError(f"{type(self).__name__} does not say this.")
+
+    def chance(self, row: Row) -> float | None:
+        """How often a guess would be right."""
+        return None
+
+    def scored(self, metric: str) -> str:
+        """How likelihoods of unlike length are made alike, in a word or two."""
+        return ""

@@ -1,0 +1,63 @@
+"""Put each choice in the gap and see how well the sentence goes on: Winograd schemas (Trinh and Le 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from foreword.tasks.metrics import Metric, Share
+from foreword.tasks.prompted.multiple_choice import NORMALISE, WORDS, Completion, likeliest, right_place
+from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Row, Weigh
+from foreword.tasks.template import items, render
+
+
+class LikeliestContext(PromptedKind):
+    """In which context is the same continuation likeliest? `full` charges for the choice as well."""
+
+    kind: Literal["partial"] = "partial"
+    before: str                             # up to the gap
+    choices: str
+    after: str                              # from the gap on: what is scored
+    gold: str
+    labels: tuple[str, ...] = ()
+    choice: str = " {choice}"               # a choice in the gap
+    scoring: Literal["partial", "full"] = "partial"
+    normalise: Literal["sum", "token"] = "sum"
+
+    def templates(self) -> dict[str, str]:
+        return {"before": self.before, "choices": self.choices, "after": self.after, "gold": self.gold, "choice": self.choice}
+
+    def own_fields(self) -> Sequence[str]:
+        return ("choice",)
+
+    def filled(self, row: Row) -> list[tuple[str, str, str]]:
+        """(before, the choice in the gap, after) of each choice."""
+        before, after = render(self.before, row), render(self.after, row)
+        return [(before, render(self.choice, {**row, "choice": choice}), after) for choice in items(self.choices, row)]
+
+    def right(self, row: Row) -> int:
+        return right_place(render(self.gold, row), self.labels, len(items(self.choices, row)))
+
+    def requests(self, row: Row) -> list[Request]:
+        self.right(row)
+        if self.scoring == "full":
+            return [Weigh(before, choice + after) for before, choice, after in self.filled(row)]
+        return [Weigh(before + choice, after) for before, choice, after in self.filled(row)]
+
+    def solved(self, row: Row) -> str:
+        return "".join(self.filled(row)[self.right(row)])
+
+    def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
+        scores = [NORMALISE[self.normalise](Completion("", told)) for told in answers]
+        guess, right = likeliest(scores), self.right(row)
+        return Judged({"accuracy": guess == right}, {"choices": items(self.choices, row), "scores": {self.normalise: scores},
+                                                     "gold": right, "guess": guess})
+
+    def metrics(self) -> dict[str, Metric]:
+        return {"accuracy": Share()}
+
+    def scored(self, metric: str) -> str:
+        return f"{self.scoring}, {WORDS[self.normalise]}" if self.normalise != "sum" else self.scoring
+
+    def chance(self, row: Row) -> float | None:
+        return 1 / len(items(self.choices, row))

@@ -1,0 +1,73 @@
+"""Asking a fine-tuned model: sequences of like length together, answers in the order of the examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from foreword.batches.encoded import EncodedExample
+from foreword.batches.examples import row_of
+from foreword.networks.base import Model
+from foreword.objectives.examples import FromExamples
+from foreword.tasks.example import Example
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.hardware import Hardware
+from foreword.transfer import TRANSFER_KINDS
+from foreword.transfer.kinds.base import Answer, TransferKind
+
+AT_ONCE = 64        # examples in a batch that is only read
+
+Watch = Callable[[float], None]        # is told how much has been read, 0 to 1
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What a model says of all examples of a split, and what each right answer costs it (not a number: none has a label)."""
+
+    answers: list[Answer]
+    loss: float
+
+    @property
+    def labels(self) -> list[Any]:
+        """As they are judged."""
+        return [answer.label for answer in self.answers]
+
+
+def transfer_kind_of(kind: str) -> TransferKind:
+    return TRANSFER_KINDS.find(kind)()
+
+
+def answer_examples(model: Model, objective: FromExamples, form: TransferKind, examples: Sequence[Example],
+                    encoded: Sequence[EncodedExample], tokenizer: Tokenizer, hardware: Hardware | None = None,
+                    at_once: int = AT_ONCE, watch: Watch | None = None) -> Answers:
+    scores, loss = head_scores(model, objective, encoded, tokenizer, hardware, at_once, watch)
+    return Answers(form.answers(examples, encoded, scores, objective), loss)
+
+
+@torch.no_grad()
+def head_scores(model: Model, objective: FromExamples, encoded: Sequence[EncodedExample], tokenizer: Tokenizer,
+         hardware: Hardware | None = None, at_once: int = AT_ONCE,
+         watch: Watch | None = None) -> tuple[list[np.ndarray], float]:
+    """(the head's scores of each, what a guess costs). Those of like length are read together; that changes nothing."""
+    hardware = hardware or Hardware()
+    model.eval()
+    lengths = np.asarray([one.length for one in encoded])
+    order = np.argsort(lengths, kind="stable")
+    found: dict[int, np.ndarray] = {}
+    total, guesses, done = 0.0, 0, 0
+    for places in np.array_split(order, range(at_once, len(order), at_once)):
+        batch = objective.collate([row_of(encoded[place]) for place in places], tokenizer).to(hardware.device)
+        with hardware.autocast():
+            output = model.network(batch.inputs)
+            scores = objective.scores(model, output, batch)
+            total += float(objective.charges(model, output, batch)[objective.name].total)
+        guesses += batch.guesses[objective.name]
+        found |= {int(place): score.double().cpu().numpy() for place, score in zip(places, scores)}
+        done += int(lengths[places].sum())
+        if watch is not None:
+            watch(done / int(lengths.sum()))
+    return [found[place] for place in range(len(encoded))], total / guesses if guesses else float("nan")

@@ -1,0 +1,1 @@
+"""Kinds of labelled tasks as a network learns them, one file each: objective, encoding, answers, baseline."""

@@ -1,0 +1,103 @@
+"""Answers that are stretches of a text: windows over it, the best pair of start and end, and back to characters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from foreword.batches.encoded import EncodedExample
+from foreword.objectives.examples import FromExamples
+from foreword.objectives.span import Extract
+from foreword.parts.task_heads import Reading
+from foreword.tasks.example import Example, Span
+from foreword.transfer.encoding import Encoder
+from foreword.transfer.kinds.base import Answer
+
+
+class SpanTransfer:
+    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Extract:
+        return Extract(reading=reading, none=any(example.label == () for example in train))
+
+    def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
+        encoder.tokenize(text for example in examples for text in example.texts)
+        return [window for number, example in enumerate(examples) for window in self._windows(number, example, encoder)]
+
+    def _windows(self, number: int, example: Example, encoder: Encoder) -> list[EncodedExample]:
+        question, (ids, offsets) = encoder.tokens(example.texts[0])[0], encoder.tokens(example.texts[1])
+        room = encoder.room(2)
+        asked = question[: room // 2]
+        encoder.note_truncation(example.texts[0], len(question), len(asked))
+        size = room - len(asked)
+        answer = tokens_of(example, offsets)
+        found = []
+        for start in encoder.windows(ids, size, min(encoder.cut.stride or max(size // 2, 1), size)):
+            part = ids[start: start + size]
+            laid = encoder.sequence([asked, part])
+            first = 2 * encoder.input_format.before + len(asked)   # a special, the question, a special
+            spread = np.full((len(laid.ids), 2), -1)
+            spread[first: first + len(part)] = offsets[start: start + size]
+            none = 0 if encoder.input_format.reading == "first" else len(laid.ids) - 1
+            found.append(EncodedExample((number,), (laid,), _target(answer, start, len(part), first, none), spread))
+        return found
+
+    def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
+                objective: FromExamples) -> list[Answer]:
+        assert isinstance(objective, Extract)
+        best: list[tuple[float, Span | None]] = [(-np.inf, None)] * len(examples)
+        nothing = np.full(len(examples), np.inf)
+        for window, table in zip(encoded, scores):
+            number = window.examples[0]
+            assert window.offsets is not None
+            none = 0 if objective.reading == "first" else len(table) - 1
+            nothing[number] = min(nothing[number], table[none].sum())        # every window must say that there is no answer
+            start, end, score = best_span(table, window.offsets[:, 0] >= 0, objective.longest)
+            if score > best[number][0]:
+                where = int(window.offsets[start, 0]), int(window.offsets[end, 1])
+                best[number] = score, trimmed(examples[number].texts[1], *where)
+        found = []
+        for (score, span), none in zip(best, nothing.tolist()):
+            said = None if objective.none and none > score else span
+            found.append(Answer(said.text if said else "", {"answer": float(score), "none": none}, said))
+        return found
+
+
+def tokens_of(example: Example, offsets: np.ndarray) -> tuple[int, int] | None | bool:
+    """(first, last) token of the first right answer; None: there is none; False: it is not known, or no token stands for it."""
+    if example.label == ():
+        return None
+    if not example.placed:
+        return False
+    answer = example.placed[0]
+    inside = np.flatnonzero((offsets[:, 1] > answer.start) & (offsets[:, 0] < answer.end) & (offsets[:, 1] > offsets[:, 0]))
+    return (int(inside[0]), int(inside[-1])) if len(inside) else False
+
+
+def _target(answer: tuple[int, int] | None | bool, start: int, length: int, first: int, none: int) -> np.ndarray | None:
+    """Places in the sequence of a window that begins at token `start`; what is not whole in it is not in it."""
+    if isinstance(answer, bool):
+        return None
+    if answer is not None and start <= answer[0] and answer[1] < start + length:
+        return np.asarray(answer) - start + first
+    return np.asarray([none, none])
+
+
+def best_span(table: np.ndarray, text: np.ndarray, longest: int) -> tuple[int, int, float]:
+    """(start, end, score) of the best pair with start <= end < start + longest, both in the text. table [positions, 2]."""
+    starts, ends = (np.where(text, column.astype(np.float64), -np.inf) for column in table.T)
+    found = (0, 0, -np.inf)
+    for length in range(min(longest, len(text))):
+        both = starts[: len(starts) - length] + ends[length:]
+        place = int(both.argmax())
+        if both[place] > found[2]:
+            found = place, place + length, float(both[place])
+    return found
+
+
+def trimmed(text: str, start: int, end: int) -> Span:
+    """Without white space at the ends: a token of GPT-2 holds the space before its word."""
+    while start < end - 1 and text[start].isspace():
+        start += 1
+    while end > start + 1 and text[end - 1].isspace():
+        end -= 1
+    return Span(start, end, text[start:end])

@@ -1,0 +1,73 @@
+"""A tag for each word: a sentence too long for one sequence becomes several that follow each other, so no word is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from foreword.batches.encoded import EncodedExample
+from foreword.objectives.base import NOTHING
+from foreword.objectives.examples import FromExamples
+from foreword.objectives.tag import Tag
+from foreword.parts.task_heads import Reading
+from foreword.tasks.example import Example, Span
+from foreword.transfer.encoding import Encoder
+from foreword.transfer.kinds.base import Answer
+
+
+class TagTransfer:
+    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Tag:
+        return Tag(labels=tuple(labels), reading=reading, dropout=dropout)
+
+    def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
+        encoder.tokenize(example.texts[0] for example in examples)
+        place = {label: number for number, label in enumerate(labels)}
+        return [window for number, example in enumerate(examples) for window in self._windows(number, example, place, encoder)]
+
+    def _windows(self, number: int, example: Example, place: dict[str, int], encoder: Encoder) -> list[EncodedExample]:
+        ids, offsets = encoder.tokens(example.texts[0])
+        firsts, before, found = first_pieces(example.words, offsets), encoder.input_format.before, []
+        for start in encoder.windows(ids, encoder.room(1), encoder.room(1)):
+            part = slice(start, start + encoder.room(1))
+            laid = encoder.sequence([ids[part]])
+            spread = np.full((len(laid.ids), 2), -1)
+            spread[before: before + len(ids[part])] = offsets[part]
+            target = np.full(len(laid.ids), NOTHING)
+            if isinstance(example.label, tuple):
+                for word, tag in enumerate(example.label):
+                    if firsts[word] is not None and 0 <= firsts[word] - start < len(ids[part]):       # type: ignore[operator]
+                        target[before + firsts[word] - start] = place[str(tag)]        # type: ignore[operator]
+            found.append(EncodedExample((number,), (laid,), target if example.label is not None else None, spread))
+        return found
+
+    def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
+                objective: FromExamples) -> list[Answer]:
+        labels: Sequence[str] = objective.labels          # type: ignore[attr-defined]
+        pieces: dict[int, tuple[list[np.ndarray], list[np.ndarray]]] = {}
+        for window, table in zip(encoded, scores):
+            assert window.offsets is not None
+            text = window.offsets[:, 0] >= 0
+            offsets, tables = pieces.setdefault(window.examples[0], ([], []))
+            offsets.append(window.offsets[text])
+            tables.append(table[text])
+        nothing = "O" if "O" in labels else labels[0]         # of a word for which no token stands
+        found = []
+        for number, example in enumerate(examples):
+            offsets, tables = pieces[number]
+            said = [labels[i] for i in np.concatenate(tables).argmax(1)] if len(np.concatenate(tables)) else []
+            firsts = first_pieces(example.words, np.concatenate(offsets))
+            found.append(Answer(tuple(nothing if first is None else said[first] for first in firsts)))
+        return found
+
+
+def first_pieces(words: Sequence[Span], offsets: np.ndarray) -> list[int | None]:
+    """For each word the first token that stands for some of it; None: none does."""
+    found: list[int | None] = []
+    at = 0
+    for word in words:
+        while at < len(offsets) and offsets[at, 1] <= word.start:
+            at += 1
+        inside = at < len(offsets) and offsets[at, 0] < word.end
+        found.append(at if inside else None)
+    return found

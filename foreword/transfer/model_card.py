@@ -1,0 +1,36 @@
+"""The model card of a fine-tuned model."""
+
+from __future__ import annotations
+
+from foreword.assembly.recipe import Recipe, kind
+from foreword.exchange.family import task_of
+from foreword.exchange.hugging_face import family_of
+from foreword.tasks.labelled_task import LabelledTask
+from foreword.training.trainer import Progress
+
+PIPELINES = {"classify": "text-classification", "regress": "text-classification", "rank": "text-ranking",
+             "choose": "multiple-choice", "span": "question-answering", "tag": "token-classification",
+             "stepwise": "text-classification"}
+READ = {
+    "first": "`[CLS] A [SEP] B [SEP]`, as its tokenizer makes it",
+    "last": "`<|start|> A <|delimiter|> B <|extract|>`, as its tokenizer makes it; a similarity is the sum over both orders",
+}
+
+
+def card(recipe: Recipe, task: LabelledTask, progress: Progress) -> str:
+    objective, family = task_of(recipe), family_of(recipe)
+    opens = f"`transformers` (`{family.tasks[kind(objective)].architecture}`) and " if family else ""
+    alone = "" if family else " No class of `transformers` has its layout."
+    return f"""---
+library_name: {"transformers" if family else "foreword"}
+pipeline_tag: {PIPELINES[kind(objective)]}
+tags: [foreword, {recipe.name}]
+---
+# {recipe.name}, fine-tuned on {task.name}
+
+{task.learn.in_words.capitalize()}, learned with Foreword from {len(task.train):,} examples. The weights are those of step
+{progress.best.get("step", progress.step):,.0f}, the best on {len(task.dev):,} examples of dev.
+A sequence is {READ[objective.reading]}{"" if objective.published else "; the mean of its vectors is read"}.
+
+This folder opens with {opens}`foreword predict`.{alone} Scores and their intervals are in the run's `passport.json`.
+"""

@@ -1,0 +1,145 @@
+"""Label new text with what was fine-tuned: a run, one task of a run of several, or a bare folder in Hugging Face layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from foreword.assembly.recipe import Recipe
+from foreword.basics.files import read_json
+from foreword.basics.messages import Fault, did_you_mean
+from foreword.basics.progress import ticking
+from foreword.batches.examples import Examples
+from foreword.exchange.family import task_of
+from foreword.exchange.hugging_face import FAMILIES, Loaded
+from foreword.objectives import LABELLED
+from foreword.objectives.by_task import ByTask
+from foreword.runs.folder import RunFolder
+from foreword.runs.opening import open_model
+from foreword.tasks import LABELLED_KINDS, user_files
+from foreword.tasks.example import Example, Span
+from foreword.tasks.files import numbered
+from foreword.tasks.labelled.base import LabelledKind
+from foreword.tasks.labelled_task import unlabelled
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.transfer.encoding import AROUND, BareFormat, Encoder, InputFormat
+from foreword.transfer.finetune import input_format_of
+from foreword.transfer.inference import Answers, answer_examples, transfer_kind_of
+
+ASKED = {"classify": ("pair", "classify"), "stepwise": ("pair",), "regress": ("similarity",), "rank": ("rank",),
+         "choose": ("choice",), "span": ("span",), "tag": ("tag",)}        # kind of objective -> kinds of tasks it may be of
+ONE_TEXT = ("classify", "tag")
+
+
+@dataclass(frozen=True)
+class Taught:
+    """One task that a run was fine-tuned on: where its model is, and what the passport says of it."""
+
+    name: str
+    folder: Path
+    learn: LabelledKind | None = None             # None: nothing says how its examples were read
+
+
+def is_tuned(path: Path) -> bool:
+    """Whether a run or model folder was fine-tuned on a labelled task, as far as can be seen without opening its weights."""
+    run = RunFolder(path)
+    if run.passport().keys() & {"task", "tasks"}:
+        return True
+    file = (run.model if run.exists() else path) / "config.json"
+    config = read_json(file) if file.is_file() else {}
+    own = config.get("foreword") or {}
+    said = (own.get("recipe") or own).get("objective") or {}
+    theirs = {task.architecture for family in FAMILIES.values() for task in family.tasks.values()}
+    return said.get("kind") in LABELLED.places or bool(theirs & set(config.get("architectures") or ()))
+
+
+def taught(path: Path) -> dict[str, Taught]:
+    """By name, all tasks that a run was fine-tuned on; a folder without a passport has one, of its own name."""
+    passport = RunFolder(path).passport()
+    if said := passport.get("task"):
+        return {said["name"]: Taught(said["name"], path, _learn(said))}
+    if several := passport.get("tasks"):
+        return {name: Taught(said["name"], path / f"model-{name}", _learn(said)) for name, said in several.items()}
+    return {path.name: Taught(path.name, path)}
+
+
+def _learn(said: dict[str, Any]) -> LabelledKind:
+    found: LabelledKind = LABELLED_KINDS.find(said["kind"])(**said["learn"])
+    return found
+
+
+def chosen(path: Path, task: str = "") -> Taught:
+    """The task that is meant; a run of several must be told which."""
+    known = taught(path)
+    if task in known or (not task and len(known) == 1):
+        return known[task] if task else next(iter(known.values()))
+    names = ", ".join(known)
+    if not task:
+        raise Fault(f"{path} was fine-tuned on several tasks: {names}.", f"Say which:  --task {next(iter(known))}")
+    raise Fault(f"{path} was not fine-tuned on {task!r}.{did_you_mean(task, known)}", f"It knows: {names}.")
+
+
+class Predictor:
+    """A fine-tuned model, open."""
+
+    def __init__(self, path: Path, task: str = ""):
+        said = chosen(path, task)
+        self.name, self.learn = said.name, said.learn
+        self.loaded: Loaded = open_model(said.folder)
+        self.objective = task_of(self.loaded.recipe)
+        if self.objective is None:
+            raise Fault(f"{path} is not a fine-tuned run or model.", "Make one:  foreword finetune MODEL TASK --out RUN")
+        if isinstance(self.objective, ByTask):
+            raise Fault(f"{path} has a head for each of {', '.join(self.objective.names)}.",
+                        "Give the run it is of, and --task; or the folder model-TASK beside it.")
+        if self.loaded.tokenizer is None:
+            raise Fault(f"{path} has no tokenizer.", "Copy the files of its tokenizer (tokenizer.json) into the folder.")
+        cut = self.loaded.recipe.batches
+        assert isinstance(cut, Examples)
+        self.kinds: Sequence[str] = (self.learn.kind,) if self.learn else ASKED[self.objective.kind]
+        input_format = _way(self.loaded.recipe, self.loaded.tokenizer)
+        self.form, self.tokenizer = transfer_kind_of(self.kinds[0]), input_format.extended(self.loaded.tokenizer)
+        self.labels: tuple[str, ...] = tuple(getattr(self.objective, "labels", ()))
+        self.encoder = Encoder(input_format, self.tokenizer, cut)
+
+    def examples(self, path: Path) -> list[Example]:
+        """The examples of a file, which need no labels: columns as in training; of a .txt, every line is one."""
+        if path.suffix == ".txt":
+            return lines_of(path, self.kinds)
+        return unlabelled(path, self.learn or user_files.to_answer(user_files.rows_of(path), self.kinds, str(path)))
+
+    def predict(self, examples: Sequence[Example]) -> Answers:
+        encoded = self.form.encode(examples, self.labels, self.encoder)
+        with ticking(f"{len(examples):,} examples") as ticker:
+            return answer_examples(self.loaded.model, self.objective, self.form, examples, encoded, self.tokenizer,
+                                   watch=ticker.update)
+
+
+def _way(recipe: Recipe, tokenizer: Tokenizer) -> InputFormat:
+    """As its texts were laid out in training: where the vocabulary has no specials for it, none stood around them."""
+    input_format = input_format_of(recipe)
+    marked = all(tokenizer.backend.token_to_id(token) is not None for token in AROUND.values())
+    return input_format if marked or input_format.reading == "first" else BareFormat()
+
+
+def lines_of(path: Path, kinds: Sequence[str]) -> list[Example]:
+    if not path.is_file():
+        raise Fault(f"{path} is not there.")
+    if not set(kinds) & set(ONE_TEXT):
+        raise Fault(f"{path} has one text on a line; {LABELLED_KINDS.find(kinds[0]).in_words} needs more than that.",
+                    f"Give a csv, tsv or jsonl with the columns {user_files.READ[kinds[0]]}, or as they were named in training.")
+    found = [Example(str(number), (line.strip(),), words=_words(line.strip())) for number, line in numbered(path) if line.strip()]
+    if not found:
+        raise Fault(f"{path} holds no text.")
+    return found
+
+
+def _words(line: str) -> tuple[Span, ...]:
+    found, at = [], 0
+    for word in line.split():
+        at = line.index(word, at)
+        found.append(Span(at, at + len(word), word))
+        at += len(word)
+    return tuple(found)
