@@ -13,7 +13,8 @@ import torch
 from foreword.basics.messages import Fault
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.score import Score
-from foreword.generate.sample import Continuation, Sampling, generate
+from foreword.generate.batch import Continuation, generate
+from foreword.generate.sample import Sampling
 from foreword.networks.base import Inputs
 from foreword.runs.opening import TrainedModel
 

@@ -18,8 +18,8 @@ from foreword.bench.peers import there
 from foreword.bench.race import race
 from foreword.bench.shapes import Shape, counted, model_of, recipe_for, shape_called
 from foreword.exchange import hugging_face
+from foreword.generate.batch import generate as continued
 from foreword.generate.sample import Sampling
-from foreword.generate.sample import generate as continued
 from foreword.networks.base import Model
 from foreword.networks.language_model import LanguageModel
 from foreword.parts.frozen import PRECISIONS, freeze

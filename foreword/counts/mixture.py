@@ -40,6 +40,9 @@ class Mixture:
     def select(self, state: tuple[Any, ...], rows: np.ndarray) -> tuple[Any, ...]:
         return tuple(model.select(own, rows) for model, own in zip(self.models, state))
 
+    def join(self, state: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(model.join(own, more) for model, own, more in zip(self.models, state, other))
+
     def score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
         answers = [model.score(sequences, starts) for model in self.models]
         return [mixed(each, self.weights) for each in zip(*answers)]

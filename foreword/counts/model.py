@@ -85,6 +85,9 @@ class CountModel(ABC):
     def select(self, state: Any, rows: np.ndarray) -> Any:
         return state[rows]
 
+    def join(self, state: Any, other: Any) -> Any:
+        return np.concatenate([state, other])
+
     @abstractmethod
     def score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
         """Log-probability of sequences[i][j] given all before it in that sequence, for every j >= max(starts[i], 1)."""

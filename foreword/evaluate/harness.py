@@ -38,7 +38,8 @@ from foreword.basics.progress import ticking
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.likelihood import follow, log_probs
 from foreword.evaluate.pairs import Pair, document_start, encode_pairs, fit
-from foreword.generate.sample import Sampling, generate
+from foreword.generate.batch import generate
+from foreword.generate.sample import Sampling
 from foreword.networks.language_model import LanguageModel
 from foreword.runs.opening import TrainedModel
 

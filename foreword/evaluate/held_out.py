@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def ask(model: TrainedModel, corpus: Corpus, stride: int | None = None, ticker: 
     return bits.ask(model.language_model, model.tokenizer, texts, stride, tell)
 
 
-def mix(models: dict[str, TrainedModel], answers: dict[str, Answer], corpus: Corpus,
+def mix(models: Mapping[str, TrainedModel], answers: dict[str, Answer], corpus: Corpus,
         stride: int | None = None) -> tuple[Score, dict[str, float]]:
     """(what the corpus costs a mixture of models that share a tokenizer, the weight of each).
 

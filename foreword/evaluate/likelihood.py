@@ -12,7 +12,8 @@ import torch
 from foreword.basics.registry import Table
 from foreword.evaluate.bits_per_byte import windows
 from foreword.evaluate.pairs import Pair, document_start, encode_pairs, fit
-from foreword.generate.sample import Sampling, generate
+from foreword.generate.batch import generate
+from foreword.generate.sample import Sampling
 from foreword.networks.language_model import LanguageModel
 from foreword.tasks.prompted.request import Continue, Continued, Weigh, Weighed
 from foreword.tokens.tokenizer import Tokenizer

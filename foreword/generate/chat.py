@@ -9,8 +9,9 @@ import numpy as np
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import number_of
-from foreword.generate.rerank import Ranking, Reader, backward_scores, forward_scores, last_that_fit
-from foreword.generate.sample import Continuation, Sampling, generate
+from foreword.generate.batch import Continuation, generate
+from foreword.generate.rerank import Ranking, Reader, backward_scores, last_that_fit
+from foreword.generate.sample import Sampling
 from foreword.tokens.turns import laid_out
 
 
@@ -87,14 +88,14 @@ class Talker:
         """A reply to each conversation, all of them drawn together."""
         prompts = [self.prompt(turns) for turns in conversations]
         rows = [ids for ids, _, _ in prompts for _ in range(self.candidates)]
-        made = generate(self.forward.model, self.forward.tokenizer, rows, self.how)       # type: ignore[arg-type]
+        made = generate(self.forward.model, self.forward.tokenizer, rows, self.how)
         found = []
-        for at, (turns, (ids, seen, cut)) in enumerate(zip(conversations, prompts)):
-            drawn = self._distinct(ids, made[at * self.candidates: (at + 1) * self.candidates])
+        for at, (turns, (_, seen, cut)) in enumerate(zip(conversations, prompts)):
+            drawn = self._distinct(made[at * self.candidates: (at + 1) * self.candidates])
             found.append(Answer(tuple(self._ranked(drawn, turns[-seen:])), seen, cut))
         return found
 
-    def _distinct(self, prompt: np.ndarray, samples: Sequence[Continuation]) -> list[Candidate]:
+    def _distinct(self, samples: Sequence[Continuation]) -> list[Candidate]:
         """Every text once, in the order they were drawn."""
         numbers: dict[str, list[int]] = {}
         for number, one in enumerate(samples, 1):
@@ -102,11 +103,9 @@ class Talker:
         if len(numbers) > 1:
             numbers.pop("", None)                       # nothing is no reply
         firsts = [samples[same[0] - 1] for same in numbers.values()]
-        end = [self.forward.tokenizer.special("[end]")]
-        # a reply that the model itself closed pays for its [end]; one that was cut off does not
-        ids = [np.asarray(one.ids + (end if one.reason == "end" else []), np.int64) for one in firsts]
-        return [Candidate(text, same[0], len(one.ids), likely, None, -same[0], len(same))
-                for (text, same), one, likely in zip(numbers.items(), firsts, forward_scores(self.forward, prompt, ids))]
+        # a reply that the model itself ended pays for its [end]; one that was cut off does not
+        return [Candidate(text, same[0], len(one.ids), sum(one.log_probs), None, -same[0], len(same))
+                for (text, same), one in zip(numbers.items(), firsts)]
 
     def _ranked(self, candidates: list[Candidate], source: Sequence[str]) -> list[Candidate]:
         """The best first; without a backward model, in the order they were drawn."""

@@ -106,8 +106,3 @@ def backward_scores(backward: Reader, source: Sequence[str], replies: Sequence[s
     found = backward.model.score([ids for ids, _ in laid], [start for _, start in laid])
     return [float(np.sum(one)) for one in found]
 
-
-def forward_scores(forward: Reader, prompt: np.ndarray, replies: Sequence[np.ndarray]) -> list[float]:
-    """log P(reply | prompt) for the ids of each reply, as they were sampled."""
-    found = forward.model.score([np.concatenate([prompt, reply]) for reply in replies], [len(prompt)] * len(replies))
-    return [float(np.sum(one)) for one in found]

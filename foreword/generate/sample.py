@@ -1,20 +1,15 @@
-"""Sampling: temperature, top-k, nucleus, repetition penalty. The same seed gives the same text, alone or in a batch."""
+"""Sampling: temperature, top-k, nucleus, repetition penalty. A rule from log-probabilities to one token."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from foreword.basics.messages import Fault
-from foreword.basics.seeds import chance
-from foreword.generate.stop import Teller
-from foreword.networks.language_model import LanguageModel
-from foreword.tokens.tokenizer import Tokenizer
 
 FEW, MANY = 64, 1024        # tokens that are tried first for a nucleus, if the vocabulary has many
 
@@ -103,76 +98,3 @@ def likeliest(scores: Tensor, k: int) -> tuple[np.ndarray, np.ndarray]:
             return np.take_along_axis(ids, order, -1), np.take_along_axis(values, order, -1).astype(np.float64)
     ordered = scores.sort(dim=-1, descending=True, stable=True)
     return ordered.indices[:, :k].cpu().numpy(), ordered.values[:, :k].double().cpu().numpy()
-
-
-@dataclass(frozen=True)
-class Pace:
-    """How quickly a batch of continuations came."""
-
-    prefill_seconds: float                      # until all prompts had been read
-    tokens_per_second: float | None = None      # of all rows together, from the first tokens to the last; None: only one each
-
-
-@dataclass
-class Continuation:
-    ids: list[int] = field(default_factory=list)
-    text: str = ""
-    reason: str = "length"              # "length", "end" (the model ended the document) or "stop" (a stop string)
-    log_probability: float = 0.0        # of what was chosen, under the model itself
-    pace: Pace = Pace(0.0)              # of the batch it was made in
-
-
-def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Sequence[int]], how: Sampling,
-             stream: Callable[[int, str], None] | None = None) -> list[Continuation]:
-    """Continue each prompt. `stream` is told (row, new text) as soon as whole characters are there."""
-    found = [Continuation() for _ in prompts]
-    tellers = [Teller(tokenizer, how.stop) for _ in prompts]
-    asked = [tuple(map(int, prompt)) for prompt in prompts]
-    # the n-th sample of a prompt is the same whatever stands beside it
-    draws = [chance(how.seed, asked[:row].count(prompt)) for row, prompt in enumerate(asked)]
-    end = tokenizer.special("[end]") if tokenizer.has("[end]") else -1
-    going = np.arange(len(prompts))
-    if how.max_tokens == 0 or not len(going):
-        return found
-    began = time.perf_counter()
-    log_probs, state = model.begin([np.asarray(prompt, np.int64) for prompt in prompts])
-    read = first = last = time.perf_counter()
-    said = [set(prompt) for prompt in asked]
-    later = 0        # tokens after the first of each row
-    for step in range(how.max_tokens):
-        rows = going.tolist()
-        log_probs = torch.as_tensor(log_probs)
-        tokens = how.choose(log_probs, [draws[row] for row in rows], [said[row] for row in rows],
-                            without=end if step < how.min_tokens else -1)
-        charges = log_probs[np.arange(len(rows)), tokens].tolist()
-        stays = []
-        for place, (row, token, charge) in enumerate(zip(rows, tokens.tolist(), charges)):
-            one = found[row]
-            if token == end:
-                one.reason = "end"
-                continue
-            one.ids.append(token)
-            said[row].add(token)
-            one.log_probability += charge
-            new = tellers[row].add(token)
-            if stream and new:
-                stream(row, new)
-            if tellers[row].stopped:
-                one.reason = "stop"
-            else:
-                stays.append(place)
-        last = time.perf_counter()
-        first, later = (last, 0) if step == 0 else (first, later + len(rows))
-        if step + 1 == how.max_tokens or not stays:
-            break
-        if len(stays) < len(going):
-            state = model.select(state, np.asarray(stays))
-            going, tokens = going[stays], tokens[stays]
-        log_probs, state = model.advance(tokens, state)
-    pace = Pace(read - began, later / (last - first) if later else None)
-    for place, (one, teller) in enumerate(zip(found, tellers)):
-        rest = teller.close()
-        if stream and rest:
-            stream(place, rest)
-        one.text, one.pace = teller.text, pace
-    return found

@@ -63,7 +63,7 @@ class Cache:
         larger.put(slice(None), self)
         self.kept, self.ids = larger.kept, larger.ids
 
-    def put(self, rows: slice | np.ndarray, source: Cache) -> None:
+    def put(self, rows: slice, source: Cache) -> None:
         """The rows of another cache that has no more room than this one take these places."""
         self.kept[:, :, rows, :, : source.room], self.ids[rows, : source.room] = source.kept, source.ids
 
@@ -171,13 +171,16 @@ class Decoder(NeuralReader):
         if not len(rest):
             return log_probs, fresh
         others, old = self.advance(tokens[rest], self.select(state, rest))
-        joined = Cache.empty(old.cache.kept, len(tokens), max(old.cache.room, fresh.cache.room))
-        found, lengths = log_probs.new_empty(len(tokens), log_probs.size(1)), np.empty_like(state.lengths)
-        for places, answers, reading in ((full, log_probs, fresh), (rest, others, old)):
-            joined.put(places, reading.cache)
-            found[places], lengths[places] = answers, reading.lengths
-        return found, Reading(joined, lengths)
+        back = np.concatenate([full, rest]).argsort()
+        return torch.cat([log_probs, others])[back], self.select(self.join(fresh, old), back)
 
     def select(self, state: Any, rows: np.ndarray) -> Reading:
         rows = np.asarray(rows, np.int64)
         return Reading(state.cache.rows(rows), state.lengths[rows])
+
+    def join(self, state: Any, other: Any) -> Reading:
+        first, second = state.cache, other.cache
+        cache = Cache.empty(first.kept, len(first.ids) + len(second.ids), max(first.room, second.room))
+        cache.put(slice(len(first.ids)), first)
+        cache.put(slice(len(first.ids), None), second)
+        return Reading(cache, np.concatenate([state.lengths, other.lengths]))

@@ -32,6 +32,9 @@ class LanguageModel(Protocol):
     def select(self, state: Any, rows: np.ndarray) -> Any:
         """The state of some of the rows, in that order."""
 
+    def join(self, state: Any, other: Any) -> Any:
+        """One state of the rows of both, the other's behind."""
+
     def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
         """Log-probability of every token from `start` on, each given all of its sequence before it."""
 
@@ -93,6 +96,9 @@ class NeuralReader:
         index = torch.as_tensor(np.asarray(rows, np.int64), device=self.device)
         chosen = tree_map(lambda x: x[index] if isinstance(x, Tensor) else x, state.state)
         return _Reading(chosen, [state.rows[i] for i in rows])
+
+    def join(self, state: Any, other: Any) -> Any:
+        return _Reading(tree_map(lambda *parts: torch.cat(parts), state.state, other.state), [*state.rows, *other.rows])
 
     @torch.inference_mode()
     def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:

@@ -10,7 +10,8 @@ import torch
 
 from foreword.assembly.build import language_model
 from foreword.counts.mixture import Mixture
-from foreword.generate.sample import Sampling, generate
+from foreword.generate.batch import GenerationBatch, generate
+from foreword.generate.sample import Sampling
 from foreword.parts.frozen import PRECISIONS, freeze
 from tests.tiny import GRADIENT, READERS, drawn, reader, tiny
 
@@ -117,6 +118,21 @@ def test_selected_rows_go_on_as_they_were(model, prompts):
 
 
 @every_model
+def test_joined_states_go_on_as_they_were(model, prompts):
+    """Read at different times, so that the rows of one have seen more than the others'."""
+    _, early = model.begin(prompts[:3])
+    _, early = model.advance(np.full(3, 70), early)
+    _, late = model.begin(prompts[3:])
+    together, joined = model.advance(np.full(len(prompts), 71), model.join(early, late))
+    apart = [model.advance(np.full(3, 71), early)[0], model.advance(np.full(len(prompts) - 3, 71), late)[0]]
+    assert numbers(together) == pytest.approx(np.concatenate([numbers(one) for one in apart]), abs=near(model))
+    again, _ = model.advance(np.full(1, 72), model.select(joined, np.array([3])))
+    _, alone = model.begin(prompts[3:4])
+    _, alone = model.advance(np.array([71]), alone)
+    assert numbers(again) == pytest.approx(numbers(model.advance(np.array([72]), alone)[0]), abs=near(model))
+
+
+@every_model
 def test_an_empty_prompt_is_the_start_of_a_document(model, tokenizer):
     nothing, _ = model.begin([np.zeros(0, np.int64)])
     end, _ = model.begin([np.array([tokenizer.special("[end]")])])
@@ -214,6 +230,34 @@ def test_the_same_seed_gives_the_same_text_alone_or_in_a_batch(model, tokenizer,
         assert generate(model, tokenizer, [prompt], how)[0].ids == one.ids
     other = generate(model, tokenizer, prompts, Sampling(max_tokens=15, seed=4, temperature=0.9, top_p=0.95))
     assert [one.ids for one in other] != [one.ids for one in together]
+
+
+@every_model
+def test_sequences_that_join_and_leave_a_batch_say_what_they_say_alone(model, tokenizer, prompts):
+    """With sampling rules of their own, past the context, one cancelled, one joined after all others have left."""
+    wild = Sampling(max_tokens=40, seed=3, temperature=0.9, top_p=0.95)
+    plans = [(0, prompts[:2], wild), (3, [prompts[2]], Sampling(max_tokens=9, temperature=0.0, repetition_penalty=1.3)),
+             (7, [prompts[3], prompts[4], prompts[4]], Sampling(max_tokens=30, min_tokens=5, top_k=20, seed=8)), (60, [prompts[0]], wild)]
+    batch, joined, steps = GenerationBatch(model, tokenizer), [], []
+    for at in range(101):
+        for start, some, how in plans:
+            if start == at:
+                joined += zip(batch.join(some, how), generate(model, tokenizer, some, how))
+        if at == 10:
+            rest = batch.cancel(joined[0][0])
+        steps += batch.step()
+    assert not batch.running
+    assert batch.step() == []
+    for one, alone in joined[1:]:
+        assert (one.ids, one.stream.text, one.reason) == (alone.ids, alone.text, alone.reason)
+        assert one.log_probs == pytest.approx(alone.log_probs, abs=1e-4)
+    for one, _ in joined:
+        mine = [step for step in steps if step.generation is one]
+        assert [step.token for step in mine][: len(one.ids)] == one.ids
+        assert "".join(step.text for step in mine) + rest * (one is joined[0][0]) == one.stream.text
+        assert [step.log_prob for step in mine] == one.log_probs
+    cancelled, whole = joined[0]
+    assert (cancelled.reason == "cancelled" and cancelled.ids == whole.ids[:10]) or (cancelled.reason, cancelled.ids) == (whole.reason, whole.ids)
 
 
 @some_models

@@ -7,9 +7,10 @@ import pytest
 
 from foreword.assembly.build import language_model
 from foreword.basics.messages import Fault
+from foreword.generate.batch import generate
 from foreword.generate.chat import Conversation, Talker
 from foreword.generate.rerank import Ranking, Reader
-from foreword.generate.sample import Sampling, generate
+from foreword.generate.sample import Sampling
 from foreword.tokens.turns import laid_out, parted
 from tests.tiny import drawn, tiny
 
@@ -96,6 +97,18 @@ def test_the_best_is_given_and_scores_are_what_they_say(talker):
     likely = replace(talker, ranking=Ranking(balance=1.0)).answers([["what is it?"]])[0]
     assert likely.text == answer.likeliest.text
     assert {one.text for one in likely.candidates} == {one.text for one in answer.candidates}, "the same candidates, ranked otherwise"
+
+
+def test_the_forward_score_is_that_of_the_reply_and_its_end_after_the_prompt(talker):
+    """As one pass over the whole text gives it."""
+    tokenizer, (prompt, _, _) = talker.forward.tokenizer, talker.prompt(["what is it?"])
+    samples = generate(talker.forward.model, tokenizer, [prompt] * 12, HOW)
+    said = {one.text.strip(): one for one in reversed(samples)}
+    for candidate in talker.answers([["what is it?"]])[0].candidates:
+        ended = [tokenizer.special("[end]")] * (said[candidate.text].reason == "end")
+        whole = np.concatenate([prompt, said[candidate.text].ids, ended]).astype(np.int64)
+        expected = talker.forward.model.score([whole], [len(prompt)])[0]
+        assert candidate.forward == pytest.approx(float(np.sum(expected)), abs=1e-3)
 
 
 def test_several_conversations_at_once_are_answered_as_each_alone(talker):

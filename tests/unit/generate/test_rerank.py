@@ -12,7 +12,6 @@ from foreword.generate.rerank import (
     backward_scores,
     backward_sequence,
     even_bonus,
-    forward_scores,
     last_that_fit,
 )
 from foreword.networks.base import Inputs
@@ -83,21 +82,6 @@ def test_of_a_long_source_the_same_turns_are_left_out_for_every_reply(store, mod
     assert backward_scores(small, source, REPLIES) == pytest.approx(backward_scores(small, source[-len(kept):], REPLIES), abs=1e-4)
     with pytest.raises(Fault, match="leaves its source no room"):
         backward_scores(small, source, ["what " * 64])
-
-
-def test_forward_scores_are_those_of_the_reply_alone(backward):
-    prompt = laid_out(backward.encode(["what is it?"]), backward.tokenizer)
-    replies = list(backward.encode(REPLIES))
-    found = forward_scores(backward, prompt, replies)
-    steps = []
-    for reply in replies:
-        log_probs, state = backward.model.begin([prompt])
-        total = 0.0
-        for token in reply:
-            total += float(log_probs[0, token])
-            log_probs, state = backward.model.advance(np.array([token]), state)
-        steps.append(total)
-    assert found == pytest.approx(steps, abs=1e-3)
 
 
 @pytest.mark.parametrize(("room", "kept"), [(None, [3, 2, 4]), (12, [3, 2, 4]), (11, [2, 4]), (8, [2, 4]), (7, [4]), (5, [4]), (4, [3]),

@@ -1,4 +1,4 @@
-"""The Teller: whole characters only, nothing of a stop string, and in the end all of the text."""
+"""The text stream: whole characters only, nothing of a stop string, and in the end all of the text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from foreword.generate.stop import BROKEN, Teller
+from foreword.generate.text_stream import BROKEN, TextStream
 
 
 @pytest.fixture(scope="module")
@@ -16,14 +16,14 @@ def bytes_(store):
 
 
 def told(tokenizer, ids, stop=()):
-    teller = Teller(tokenizer, stop)
+    stream = TextStream(tokenizer, stop)
     pieces = []
     for token in ids:
-        pieces.append(teller.add(token))
-        if teller.stopped:
+        pieces.append(stream.add(token))
+        if stream.stopped:
             break
-    pieces.append(teller.close())
-    return teller, pieces
+    pieces.append(stream.close())
+    return stream, pieces
 
 
 @settings(max_examples=200, deadline=None)
@@ -32,8 +32,8 @@ def told(tokenizer, ids, stop=()):
 @example(BROKEN + "a" + BROKEN)
 def test_characters_are_told_whole_and_at_once(bytes_, text):
     ids = bytes_.encode(text)
-    teller, pieces = told(bytes_, ids)
-    assert "".join(pieces) == text == teller.text
+    stream, pieces = told(bytes_, ids)
+    assert "".join(pieces) == text == stream.text
     # each character comes with its last byte (a real U+FFFD looks like half a character and waits)
     if BROKEN not in text:
         lengths = [len(character.encode()) for character in text]
@@ -47,8 +47,8 @@ def test_characters_are_told_whole_and_at_once(bytes_, text):
 @example([0x80] * 20)
 @example([0x80] * 8 + [0xE4, 0xBB, 0x8A, 0x41])
 def test_bytes_that_are_no_text_end_as_the_decoder_has_them(bytes_, ids):
-    teller, pieces = told(bytes_, ids)
-    assert "".join(pieces) == teller.text == bytes_.decode(ids)
+    stream, pieces = told(bytes_, ids)
+    assert "".join(pieces) == stream.text == bytes_.decode(ids)
 
 
 @settings(max_examples=200, deadline=None)
@@ -59,15 +59,15 @@ def test_bytes_that_are_no_text_end_as_the_decoder_has_them(bytes_, ids):
 def test_nothing_of_a_stop_string_is_told(bytes_, text, stop):
     _, pieces = told(bytes_, bytes_.encode(text), stop)
     ends = [text.find(word) for word in stop if word in text]
-    teller, _ = told(bytes_, bytes_.encode(text), stop)
-    assert "".join(pieces) == teller.text
-    assert teller.stopped == bool(ends)
+    stream, _ = told(bytes_, bytes_.encode(text), stop)
+    assert "".join(pieces) == stream.text
+    assert stream.stopped == bool(ends)
     if not ends:
-        assert teller.text == text
+        assert stream.text == text
     else:
         # whichever stop string was complete first; of several, the one that began first
         spans = [(text.find(word) + len(word), text.find(word)) for word in stop if word in text]
-        assert teller.text == text[: min(spans)[1]]
+        assert stream.text == text[: min(spans)[1]]
 
 
 def test_of_several_stop_strings_in_one_token_the_earliest_counts(store):
@@ -82,13 +82,13 @@ def test_pieces_of_other_tokenizers_join_to_their_text(store, kind):
     tokenizer = store(kind).tokenizer
     for document in range(3):
         ids = store(kind).document(document)[:200].tolist()
-        teller, pieces = told(tokenizer, ids)
-        assert "".join(pieces) == teller.text == tokenizer.decode(ids)
+        stream, pieces = told(tokenizer, ids)
+        assert "".join(pieces) == stream.text == tokenizer.decode(ids)
 
 
 def test_random_tokens_join_to_their_text(store):
     tokenizer = store("byte_bpe").tokenizer
     for seed in range(40):
         ids = np.random.default_rng(seed).integers(0, 511, 60).tolist()
-        teller, pieces = told(tokenizer, ids)
-        assert "".join(pieces) == teller.text == tokenizer.decode(ids)
+        stream, pieces = told(tokenizer, ids)
+        assert "".join(pieces) == stream.text == tokenizer.decode(ids)
