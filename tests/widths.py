@@ -6,15 +6,14 @@ import ctypes
 
 import pytest
 
-from foreword.basics import kernels
-from foreword.parts import loops
+from foreword.kernels import build, elementwise
 
 every_width = pytest.mark.parametrize("flags", [(), ("-DPORTABLE",), ("-mno-avx512f",)], ids=["native", "portable", "avx2"])
 
 
 def use(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     try:
-        library = loops.typed(ctypes.CDLL(str(kernels.build(loops.SOURCE, (*kernels.FLAGS, *flags)))))
-    except kernels.FAILURES as error:
-        pytest.skip(f"cannot be compiled so: {kernels.why(error)}")
-    monkeypatch.setattr(loops, "library", lambda: library)
+        library = elementwise.typed(ctypes.CDLL(str(build.build(elementwise.SOURCE, (*build.FLAGS, *flags)))))
+    except build.FAILURES as error:
+        pytest.skip(f"cannot be compiled so: {build.why(error)}")
+    monkeypatch.setattr(elementwise, "library", lambda: library)

@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from foreword.kernels import matvec
 from foreword.networks.language_model import NeuralReader, first_tokens
-from foreword.parts import thin
 from foreword.parts.attention import KeyValues
-from foreword.parts.program import Program, Unwritable
+from foreword.parts.decode_program import Program, Unwritable
 from foreword.parts.visible import Packed, Reached
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class Layer:
     lengths: Tensor        # [batch], without the new token
 
     def then(self, later: KeyValues) -> KeyValues:
-        thin.keep(later.keys, later.values, self.keys, self.values, self.lengths)
+        matvec.keep(later.keys, later.values, self.keys, self.values, self.lengths)
         return KeyValues(self.keys, self.values)
 
 
@@ -147,7 +147,7 @@ class Decoder(NeuralReader):
 
     def _step(self, tokens: np.ndarray, lengths: np.ndarray, cache: Cache) -> Tensor:
         """One token per row, each at its own position -> [batch, width]."""
-        if self._program is not None and len(tokens) <= thin.ROWS:
+        if self._program is not None and len(tokens) <= matvec.ROWS:
             return self._program.run(tokens, lengths, cache.kept)
         places, ids = (torch.from_numpy(numbers).to(self.device) for numbers in (lengths, tokens))
         layers, _ = self.network.through(ids[:, None], places[:, None], Reached(places + 1), cache.layers(places))

@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from foreword.parts import loops
+from foreword.kernels import elementwise
 from foreword.parts.attention import Attention, KeyValues, Past
 from foreword.parts.positions import Where
 from foreword.parts.visible import Everywhere, Pattern
@@ -28,12 +28,12 @@ class GeluTanh(nn.GELU):
         super().__init__(approximate="tanh")
 
     def forward(self, x: Tensor) -> Tensor:
-        return loops.gelu_tanh(x)
+        return elementwise.gelu_tanh(x)
 
 
 class SquaredReLU(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
-        return loops.relu_squared(x)
+        return elementwise.relu_squared(x)
 
 
 class FeedForward(nn.Module):
@@ -41,7 +41,7 @@ class FeedForward(nn.Module):
         super().__init__()
         self.inner = nn.Linear(width, inner, bias)
         self.act = activation(act)
-        self.drop = loops.Drop(dropout) if dropout else nn.Identity()
+        self.drop = elementwise.Dropout(dropout) if dropout else nn.Identity()
         self.out = nn.Linear(inner, width, bias)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -53,7 +53,7 @@ class NormBefore(nn.Module):
 
     def __init__(self, norm: nn.Module, dropout: float):
         super().__init__()
-        self.norm, self.drop = norm, loops.Drop(dropout)
+        self.norm, self.drop = norm, elementwise.Dropout(dropout)
 
     def enter(self, x: Tensor) -> Tensor:
         return self.norm(x)
@@ -67,7 +67,7 @@ class NormAfter(nn.Module):
 
     def __init__(self, norm: nn.Module, dropout: float):
         super().__init__()
-        self.norm, self.drop = norm, loops.Drop(dropout)
+        self.norm, self.drop = norm, elementwise.Dropout(dropout)
 
     def enter(self, x: Tensor) -> Tensor:
         return x

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foreword.parts.loops import Drop, dropped
+from foreword.kernels.elementwise import Dropout, dropout
 from foreword.parts.positions import Where
 from foreword.parts.stack import StackSpec
 
@@ -20,7 +20,7 @@ class Embeddings(nn.Module):
         self.positions = spec.positions.build(spec, both_ways)
         self.segments = nn.Embedding(segments, width) if segments else None
         self.norm = spec.norm_of(width) if norm else nn.Identity()
-        self.drop_table, self.drop = spec.dropout.table, Drop(spec.dropout.embeddings)
+        self.drop_table, self.drop = spec.dropout.table, Dropout(spec.dropout.embeddings)
         spec.initial.apply(self)
         if spec.initial.positions is not None:
             for table in self.positions.parameters():
@@ -28,7 +28,7 @@ class Embeddings(nn.Module):
 
     def forward(self, ids: Tensor, positions: Tensor, segments: Tensor | None = None) -> Tensor:
         """ids [batch, places], positions [places] or [batch, places] -> [batch, places, width]."""
-        weight = dropped(self.tokens.weight, self.drop_table) if self.drop_table and self.training else self.tokens.weight
+        weight = dropout(self.tokens.weight, self.drop_table) if self.drop_table and self.training else self.tokens.weight
         x = self.positions.add(F.embedding(ids, weight), positions)
         if self.segments is not None:
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))

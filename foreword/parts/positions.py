@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
-from foreword.parts.loops import dropped, turned
+from foreword.kernels.elementwise import dropout, rotary
 
 if TYPE_CHECKING:
     from foreword.parts.stack import StackSpec
@@ -24,7 +24,7 @@ class Rotation(NamedTuple):
 
     def of(self, x: Tensor) -> Tensor:
         """x [batch, heads, positions, size], rotated; its first half is paired with its second."""
-        return turned(x, self.cosine, self.sine)
+        return rotary(x, self.cosine, self.sine)
 
 
 class Bias(NamedTuple):
@@ -131,7 +131,7 @@ class PositionTable(nn.Embedding, Placing):
         self.drop, self.offset = drop, offset             # drop: of the table's own entries (GPT-1's code)
 
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
-        weight = dropped(self.weight, self.drop) if self.drop and self.training else self.weight
+        weight = dropout(self.weight, self.drop) if self.drop and self.training else self.weight
         return x + F.embedding(positions + self.offset if self.offset else positions, weight)
 
 

@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from foreword.parts.loops import Drop
+from foreword.kernels.elementwise import Dropout
 
 Order = Literal["paper", "code"]        # a step is judged after its memory is renewed, or, as the authors' program does, before
 
@@ -25,7 +25,7 @@ class AnswerNetwork(nn.Module):
         self.summary = nn.Linear(width, 1, bias=False)
         self.looks = nn.Linear(width, width, bias=False)
         self.memory = nn.GRUCell(width, width)
-        self.drop = Drop(dropout)
+        self.drop = Dropout(dropout)
         self.out = nn.Linear(4 * width, outputs)
 
     def forward(self, hidden: Tensor, first: Tensor, second: Tensor) -> Tensor:

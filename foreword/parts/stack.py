@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from foreword.basics.registry import Table
 from foreword.basics.spec import Spec
+from foreword.kernels.elementwise import rms_norm
 from foreword.parts import POSITIONS
 from foreword.parts.attention import Attention, DotProduct, RelativeScores
 from foreword.parts.block import NORMS, Activation, Block, FeedForward, Place
-from foreword.parts.loops import rms_norm
 from foreword.parts.positions import Learned, PositionsSpec, Relative
 
 

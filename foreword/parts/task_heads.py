@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from foreword.parts.loops import Drop
+from foreword.kernels.elementwise import Dropout
 
 Reading = Literal["first", "last"]        # where a sequence is read off: a network that looks both ways, and one that looks back
 Read = Literal["place", "mean"]           # the vector there, or the mean of all: a small network puts little into one place
@@ -36,7 +36,7 @@ class SequenceHead(nn.Module):
         super().__init__()
         self.place = READINGS[reading] if read == "place" else None
         self.pool = nn.Linear(width, width) if reading == "first" and read == "place" else None
-        self.drop = Drop(dropout)
+        self.drop = Dropout(dropout)
         self.out = nn.Linear(width, outputs, bias)
 
     def states(self, hidden: Tensor, there: Tensor) -> Tensor:
@@ -56,7 +56,7 @@ class PositionHead(nn.Module):
 
     def __init__(self, width: int, outputs: int, dropout: float):
         super().__init__()
-        self.drop = Drop(dropout)
+        self.drop = Dropout(dropout)
         self.out = nn.Linear(width, outputs)
 
     def forward(self, hidden: Tensor) -> Tensor:

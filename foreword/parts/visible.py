@@ -14,8 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from foreword.basics.spec import Spec
-from foreword.parts import thin
-from foreword.parts.blending import blend
+from foreword.kernels import matvec
+from foreword.kernels.dropout_attention import attention
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Everywhere:
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         """q [batch, heads, queries, size]; k, v [batch, heads, keys, size]; real [batch, keys], False at padding."""
         seen = None if real is None else real[:, None, None, :]
-        return blend(q, k, v, seen, dropout)
+        return attention(q, k, v, seen, dropout)
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Causal:
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         queries, keys = q.size(-2), k.size(-2)
         if real is None and queries == keys:
-            return blend(q, k, v, None, dropout, causal=True)
+            return attention(q, k, v, None, dropout, causal=True)
         if real is None and queries == 1:
-            return blend(q, k, v, None, dropout)
+            return attention(q, k, v, None, dropout)
         seen = self.mask(queries, keys, q.device)
         if real is not None:
             seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
-        return blend(q, k, v, seen, dropout)
+        return attention(q, k, v, seen, dropout)
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Banded:
         seen = self.mask(queries, keys, q.device)
         if real is not None:
             seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
-        return blend(q, k, v, seen, dropout)
+        return attention(q, k, v, seen, dropout)
 
     def _in_blocks(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float) -> Tensor:
         """As many keys as queries; what all blocks but the first see."""
@@ -102,7 +102,7 @@ class Banded:
             blocks = F.pad(real, (0, short)).unflatten(1, (-1, window))
             there = torch.cat([blocks[:, :-1], blocks[:, 1:]], 2).flatten(0, 1)[:, None, None, :]
             seen = (seen & there) | _itself(window, 2 * window, q.device)
-        mixed = blend(queries[:, 1:].flatten(0, 1), keys, values, seen, dropout)
+        mixed = attention(queries[:, 1:].flatten(0, 1), keys, values, seen, dropout)
         return mixed.unflatten(0, (batch, -1)).transpose(1, 2).flatten(2, 3)[:, :, : q.size(2) - window]
 
 
@@ -143,7 +143,7 @@ class Reached:
         return replace(self, window=window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
-        return thin.attend(q, k, v, self.lengths, self.window or 0)
+        return matvec.attend(q, k, v, self.lengths, self.window or 0)
 
 
 @dataclass(frozen=True)

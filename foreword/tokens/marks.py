@@ -14,13 +14,14 @@ from functools import cache
 import numpy as np
 
 from foreword.basics.messages import Fault, did_you_mean
-from foreword.tokens.page import GAP, UNSEEN, Page, Table, compiled, place
+from foreword.kernels.tokenize import compiled, place
+from foreword.tokens.page import GAP, UNSEEN, Page, Table
 from foreword.tokens.quick import flat
 from foreword.tokens.tokenizer import Tokenizer
 
 MARKS = ("sentence_end", "word_start")
 
-_SPACE, _LETTER, _SINGLE = 0, 1, 2                            # as page.c knows them, and the bits that follow
+_SPACE, _LETTER, _SINGLE = 0, 1, 2                            # as tokenize.c knows them, and the bits that follow
 _WHITE, _IN_CJK, _CLOSES, _STOPS, _FULLY_STOPS, _IN_WORDS = 4, 8, 16, 32, 64, 128
 _classes = np.full(0x110000, UNSEEN, np.uint8)       # filled in as characters are met
 _CJK = ("\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
@@ -145,7 +146,7 @@ def _class(character: str) -> int:
 
 @cache
 def signs() -> Table:
-    """All that page.c must know of a character to find words and sentences."""
+    """All that tokenize.c must know of a character to find words and sentences."""
     named = {_WHITE: r"\s", _IN_CJK: f"[{_CJK}]", _CLOSES: f"[{_CLOSING}]", _STOPS: f"[{_WESTERN}]",
              _FULLY_STOPS: f"[{_FULL_STOPS}]", _IN_WORDS: r"\w"}
     rules = [(bit, re.compile(rule)) for bit, rule in named.items()]

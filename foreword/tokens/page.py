@@ -1,25 +1,22 @@
-"""Many texts as one page of UTF-8, and the compiled functions that read it (page.c).
+"""Many texts as one page of UTF-8, as the kernels read them (kernels/tokenize.c).
 
 Where there is no compiler, the libraries and Python give the same ids and marks, several times slower.
 """
 
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from pathlib import Path
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
-from foreword.basics import kernels
 from foreword.basics.messages import Fault
+from foreword.kernels.tokenize import compiled, place
 
 GAP = b"\n\n"            # stands between texts: no word or sentence goes across
-PADDING = bytes(32)      # page.c compares words in steps of so many bytes
-LONGEST = 2**31 - 64     # bytes of a page: page.c counts in 31 bits
+PADDING = bytes(32)      # tokenize.c compares words in steps of so many bytes
+LONGEST = 2**31 - 64     # bytes of a page: tokenize.c counts in 31 bits
 BLOCK = 256
 UNSEEN = 255
 
@@ -86,26 +83,3 @@ def utf8(text: str) -> bytes:
         code = f"U+{ord(text[error.start]):04X}"
         raise Fault(f"character {error.start} of the text ({code}) is half of a surrogate pair, "
                     "which is not valid Unicode.", "Remove it, or repair the file it comes from.") from error
-
-
-def place(array: np.ndarray) -> int:
-    assert array.flags.c_contiguous
-    return array.ctypes.data
-
-
-@cache
-def compiled() -> Any:
-    """The functions of page.c, or None where they cannot be made: said once."""
-    library = kernels.compiled(Path(__file__).with_name("page.c"), "text is encoded by the libraries alone, several times slower",
-                               speed=kernels.ONE_THREAD)
-    if library is None:
-        return None
-    at, number = ctypes.c_void_p, ctypes.c_long
-    for name, result, arguments in (
-            ("unseen", number, [at, number, number, at]), ("learn", at, [at, at, at, number]), ("forget", None, [at]),
-            ("encode", number, [at, at, at, number, at, at]), ("count_words", None, [at, at, number, at, at]),
-            ("find_marks", None, [at, number, at, ctypes.c_int, ctypes.c_int, at]),
-            ("carry_marks", None, [at, at, number, at, at, at, at])):
-        function = getattr(library, name)
-        function.restype, function.argtypes = result, arguments
-    return library

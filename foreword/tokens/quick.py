@@ -1,6 +1,6 @@
 """Byte-level BPE with GPT-2's split, the same ids as `tokenizers` several times faster.
 
-The compiled encoder (page.c) does what `tokenizers` does, remembers the words it has met and allocates nothing by the word.
+The compiled encoder (tokenize.c) does what `tokenizers` does, remembers the words it has met and allocates nothing by the word.
 Without a compiler `tiktoken` is asked, wherever its rule and the tokenizer's are the same: it merges the pair whose product
 has the lowest id, and takes a word that is itself a token whole. That is the same if products were numbered in the order of
 their merges and every token is reached by its own merges: both are checked, and other tokenizers are left to `tokenizers`.
@@ -20,13 +20,14 @@ import numpy as np
 from tokenizers import Tokenizer as Backend
 from tokenizers import pre_tokenizers
 
+from foreword.kernels.tokenize import compiled, place
 from foreword.tokens import backends
-from foreword.tokens.page import LONGEST, Page, Table, compiled, place
+from foreword.tokens.page import LONGEST, Page, Table
 
 Ids = tuple[np.ndarray, np.ndarray]       # of all texts of a page behind one another, uint32, and how many each text has
 Encode = Callable[[Page], Ids]
 WORTH = 2**16             # bytes below which getting ready would take longer than it saves
-OTHER, LETTER, DIGIT, SPACE = range(4)       # as page.c knows them
+OTHER, LETTER, DIGIT, SPACE = range(4)       # as tokenize.c knows them
 # GPT-2's split, as `tokenizers` has it built in
 SPLIT = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 # tiktoken's engine gives up on endless whitespace, because of the look-ahead

@@ -16,8 +16,9 @@ from tokenizers import Tokenizer as Backend
 
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault, did_you_mean
+from foreword.kernels.tokenize import compiled
 from foreword.tokens import backends, quick
-from foreword.tokens.page import Page, compiled, utf8
+from foreword.tokens.page import Page, utf8
 
 # our name -> Hugging Face's field
 FIELDS = {"[end]": "eos_token", "[begin]": "bos_token", "[unknown]": "unk_token", "[pad]": "pad_token",

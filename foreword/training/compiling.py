@@ -11,7 +11,7 @@ from torch import nn
 
 from foreword.basics.messages import Fault, duration
 from foreword.basics.progress import say
-from foreword.parts import loops
+from foreword.kernels import elementwise
 from foreword.parts.block import layers
 from foreword.training.hardware import Compile
 
@@ -31,7 +31,7 @@ class Compiling:
         self.wanted, self.clock = wanted, clock
         self.peak = peak or (lambda: products_a_second(next(model.parameters()).device))
         self.operations = 6 * sum(p.numel() for p in model.parameters() if p.dim() == 2)      # for one token, at least
-        self.fused = loops.fits(next(model.parameters()))
+        self.fused = elementwise.fits(next(model.parameters()))
         self.tokens = 0
         self.open = bool(self.blocks) and wanted != "off" and able(next(model.parameters()).device, wanted)   # to be decided
         self.compiled = False

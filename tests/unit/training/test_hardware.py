@@ -134,7 +134,7 @@ def run(watching, clock, seconds, share, steps, start=0.0):
     (0.001, 0.2, False, False), (0.05, 0.2, False, True), (0.05, 0.2, True, False), (2, 0.2, True, True), (2, 0.8, False, False)])
 def test_compiling_waits_for_a_budget_and_a_step_that_repay_it(store, capsys, monkeypatch, hours, busy, loops, repaid):
     """Where our own loops fuse already, three minutes repay nothing."""
-    monkeypatch.setattr(compiling.loops, "fits", lambda x: loops)
+    monkeypatch.setattr(compiling.elementwise, "fits", lambda x: loops)
     model = learner_for(tiny("gpt2"), store())[0].model
     monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
     clock = Clock()

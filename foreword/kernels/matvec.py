@@ -15,11 +15,11 @@ import torch  # before any compiled product: both then share one set of threads
 import torch.nn.functional as F
 from torch import Tensor
 
-from foreword.basics import kernels
+from foreword.kernels import build
 
 ROWS = 32             # with more, the arithmetic takes longer than the reading, and torch's products are the better ones
 ACTIVATIONS = {"": 0, "relu": 1, "relu_squared": 2, "gelu_tanh": 3, "gelu_erf": 4}
-SOURCE = Path(__file__).with_name("thin.c")
+SOURCE = Path(__file__).with_name("decode.c")
 
 
 def product(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor | None = None, activation: str = "",
@@ -122,7 +122,7 @@ def _attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, wind
 @functools.cache
 def compiled() -> Any:
     """The library for this machine, or None where it cannot be made: said once."""
-    found = kernels.compiled(SOURCE, "generation uses torch's products, at about half the speed")
+    found = build.compiled(SOURCE, "generation uses torch's products, at about half the speed")
     return None if found is None else typed(found)
 
 

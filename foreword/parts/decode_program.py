@@ -14,14 +14,14 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from foreword.parts import thin
+from foreword.kernels import matvec
 from foreword.parts.attention import DotProduct
 from foreword.parts.block import Block, NormBefore
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.frozen import FrozenLinear, QuantizedLinear
 from foreword.parts.positions import PositionTable, RotaryAngles, Rotation
 
-EMBED, NORM_LAYER, NORM_ROOT, TURN, PRODUCT, ATTEND = range(6)        # as in thin.c
+EMBED, NORM_LAYER, NORM_ROOT, TURN, PRODUCT, ATTEND = range(6)        # as in decode.c
 
 
 class Instruction(ctypes.Structure):
@@ -35,7 +35,7 @@ class Unwritable(Exception):
 
 
 class Program:
-    """Steps over buffers that hold up to thin.ROWS rows."""
+    """Steps over buffers that hold up to matvec.ROWS rows."""
 
     def __init__(self, embeddings: Embeddings, blocks: Iterable[nn.Module], norm: nn.Module, context: int,
                  windows: Sequence[int | None]):
@@ -53,7 +53,7 @@ class Program:
             self._block(block, number, window, x)
         self.last = self._norm(norm, x, self.normed, width)
         self.code = (Instruction * len(self.steps))(*self.steps)
-        self.library = thin.compiled()
+        self.library = matvec.compiled()
 
     def run(self, ids: np.ndarray, lengths: np.ndarray, kept: Tensor) -> Tensor:
         """ids [rows] at positions `lengths` -> vectors [rows, width], which the next run overwrites.
@@ -70,7 +70,7 @@ class Program:
     def _buffer(self, name: str, width: int) -> Tensor:
         """The same for all layers, which use it in turn."""
         if name not in self.buffers:
-            self.buffers[name] = torch.empty(thin.ROWS, width)
+            self.buffers[name] = torch.empty(matvec.ROWS, width)
         if self.buffers[name].size(1) != width:
             raise Unwritable(f"layers of {self.buffers[name].size(1)} and {width}")
         return self.buffers[name]
@@ -116,7 +116,7 @@ class Program:
     def _product(self, linear: nn.Module, source: Tensor, target: Tensor, residual: Tensor | None = None) -> None:
         weight, scale, bias, activation = self._stored(linear)
         self._step(PRODUCT, source, target, {"first": weight, "second": bias, "third": scale, "residual": residual},
-                   weight.size(1), weight.size(0), thin.ACTIVATIONS[activation])
+                   weight.size(1), weight.size(0), matvec.ACTIVATIONS[activation])
 
     def _stored(self, linear: nn.Module) -> tuple[Tensor, Tensor | None, Tensor | None, str]:
         if isinstance(linear, FrozenLinear):

@@ -67,7 +67,7 @@ INLINE vector kept(uint32_t place, uint64_t seed, float keep) {
 }
 
 /* x / keep with probability `keep`, else 0; what is passed back is the same of the upstream. No mask is kept: the seed is. */
-void drop(const float *x, float *out, long size, int64_t seed, float keep, long threads) {
+void dropout(const float *x, float *out, long size, int64_t seed, float keep, long threads) {
     long most = workers(size, threads);
 #pragma omp parallel for num_threads(most) schedule(static)
     for (long part = 0; part < most; part++) {
@@ -163,7 +163,7 @@ INLINE float product(const float *a, const float *b, long width) {
 }
 
 /* out = s x with s = 1 / sqrt(mean of x x + epsilon); back: s g - x s^3 (mean of g x) */
-void rms(const float *x, const float *upstream, float *out, long rows, long width, float epsilon, long threads) {
+void rms_norm(const float *x, const float *upstream, float *out, long rows, long width, float epsilon, long threads) {
     long most = workers(rows * width, threads);
 #pragma omp parallel for num_threads(most) schedule(static)
     for (long row = 0; row < rows; row++) {
@@ -184,7 +184,7 @@ void rms(const float *x, const float *upstream, float *out, long rows, long widt
 
 /* x [batch, places, heads, size], each with a stride of its own but the last; cosine, sine [places, size / 2]; out has no gaps.
    `way` is 1, or -1 to turn back. */
-void turn(const float *x, const float *cosine, const float *sine, float *out, long batch, long places, long heads, long size,
+void rotary(const float *x, const float *cosine, const float *sine, float *out, long batch, long places, long heads, long size,
           long by_batch, long by_place, long by_head, float way, long threads) {
     long half = size / 2, most = workers(batch * places * heads * size, threads);
 #pragma omp parallel for num_threads(most) schedule(static)

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from foreword.parts import blending, loops
+from foreword.kernels import dropout_attention, elementwise
 from foreword.parts.attention import Attention
 from foreword.parts.visible import Banded, Causal, Everywhere, Pattern
 from tests.widths import every_width, use
@@ -19,7 +19,7 @@ SHAPES = [(1, 1, 1, 1, 4), (3, 2, 5, 5, 4), (2, 3, 17, 17, 8), (5, 2, 7, 33, 16)
 
 @pytest.fixture(autouse=True)
 def compiled() -> None:
-    if not loops.usable():
+    if not elementwise.usable():
         pytest.skip("no C compiler here")
 
 
@@ -44,13 +44,13 @@ def by_definition(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: in
     scores = q.double() @ k.double().mT / math.sqrt(q.size(-1))
     scores = scores if seen is None else scores.masked_fill(~seen, -math.inf)
     torch.manual_seed(seed)
-    return (scores.softmax(-1) * loops.dropped(torch.ones(scores.shape), share).double()) @ v.double()
+    return (scores.softmax(-1) * elementwise.dropout(torch.ones(scores.shape), share).double()) @ v.double()
 
 
 def same(given: list[Tensor], seen: Tensor | None, share: float = SHARE, within: float = 2e-5) -> None:
     wanted = by_definition(*given, seen, 7, share)
     torch.manual_seed(7)
-    mine = blending.blend(*given, seen, share)
+    mine = dropout_attention.attention(*given, seen, share)
     assert mine.dtype is torch.float32
     upstream = torch.randn_like(mine)
     torch.testing.assert_close(mine.double(), wanted, rtol=1e-5, atol=within)
@@ -68,7 +68,7 @@ def test_it_is_softmax_dropout_and_a_product(shape: tuple[int, ...], name: str) 
 
 @pytest.mark.parametrize("piece", [1, 2 * 40 * 40 * 4, 2**19], ids=["row by row", "two rows at once", "all at once"])
 def test_in_how_many_pieces_does_not_matter(piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(blending, "PIECE", piece)
+    monkeypatch.setattr(dropout_attention, "PIECE", piece)
     for seen in masks(3, 40, 40).values():
         same(drawn(3, 4, 40, 40, 32), seen)
 
@@ -87,7 +87,7 @@ def test_scores_far_apart_and_rows_that_see_nothing() -> None:
     same([(q * 30).detach().requires_grad_(), k, v], None, within=1e-3)        # weights of nearly zero and nearly one
     seen = torch.ones(9, 9, dtype=torch.bool)
     seen[4] = False
-    mine = blending.blend(q, k, v, seen, SHARE)
+    mine = dropout_attention.attention(q, k, v, seen, SHARE)
     assert not mine[:, :, 4].any()
     assert all(slope.isfinite().all() for slope in torch.autograd.grad(mine.square().sum(), (q, k, v)))
 
@@ -97,11 +97,11 @@ def test_so_large_a_share_of_the_weights_is_dropped(share: float) -> None:
     keys = 257
     q, k, v = torch.zeros(2, 3, keys, 4), torch.zeros(2, 3, keys, 4), torch.eye(keys).expand(2, 3, keys, keys).contiguous()
     torch.manual_seed(1)
-    weights = blending.blend(q, k, v, None, share) * keys * (1 - share)        # 1 where kept: all keys weigh the same
+    weights = dropout_attention.attention(q, k, v, None, share) * keys * (1 - share)        # 1 where kept: all keys weigh the same
     torch.testing.assert_close(weights, weights.round().clamp(0, 1), rtol=0, atol=1e-4)
     kept = float(weights.double().mean())
     assert abs(kept - (1 - share)) < 4 * (share * (1 - share) / weights.numel()) ** 0.5
-    assert not torch.equal(blending.blend(q, k, v, None, share), blending.blend(q, k, v, None, share))
+    assert not torch.equal(dropout_attention.attention(q, k, v, None, share), dropout_attention.attention(q, k, v, None, share))
 
 
 @pytest.mark.parametrize("pattern", [Everywhere(), Causal(), Banded(3)], ids=str)
@@ -130,25 +130,25 @@ def test_patterns_keep_their_secrets_while_dropping(pattern: Pattern) -> None:
 def test_torch_s_own_checks_of_the_operator() -> None:
     q, k, v = drawn(2, 2, 5, 7, 4)
     seen = torch.ones(2, 1, 1, 7, dtype=torch.bool)
-    torch.library.opcheck(torch.ops.foreword.blend.default, (q, k, v, seen, torch.tensor([5]), 0.2))
+    torch.library.opcheck(torch.ops.foreword.dropout_attention.default, (q, k, v, seen, torch.tensor([5]), 0.2))
 
 
 def test_torch_compile_leaves_it_as_it_is() -> None:
     given = drawn(2, 2, 5, 5, 4)
-    compiled = torch.compile(lambda q, k, v: blending.blend(q * 2, k, v, None, 0.2).square().sum(), backend="aot_eager")
+    compiled = torch.compile(lambda q, k, v: dropout_attention.attention(q * 2, k, v, None, 0.2).square().sum(), backend="aot_eager")
     torch.manual_seed(2)
     mine = torch.autograd.grad(compiled(*given), given)
     torch.manual_seed(2)
-    for slope, right in zip(mine, torch.autograd.grad(blending.blend(given[0] * 2, *given[1:], None, 0.2).square().sum(), given)):
+    for slope, right in zip(mine, torch.autograd.grad(dropout_attention.attention(given[0] * 2, *given[1:], None, 0.2).square().sum(), given)):
         torch.testing.assert_close(slope, right)
 
 
 def test_elsewhere_torch_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     q, k, v = drawn(2, 2, 5, 5, 4)
     plain = by_definition(q, k, v, torch.ones(5, 5).tril().bool(), 0, 0.0)
-    torch.testing.assert_close(blending.blend(q, k, v, causal=True).double(), plain, rtol=1e-5, atol=1e-5)
-    monkeypatch.setattr(loops, "library", lambda: None)
+    torch.testing.assert_close(dropout_attention.attention(q, k, v, causal=True).double(), plain, rtol=1e-5, atol=1e-5)
+    monkeypatch.setattr(elementwise, "library", lambda: None)
     torch.manual_seed(0)
-    many = torch.stack([blending.blend(q, k, v, None, 0.2, causal=True) for _ in range(4000)])
+    many = torch.stack([dropout_attention.attention(q, k, v, None, 0.2, causal=True) for _ in range(4000)])
     torch.testing.assert_close(many.mean(0).double(), plain, rtol=0, atol=0.1)
     assert many.std(0)[:, :, 1:].min() > 0

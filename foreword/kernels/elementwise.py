@@ -15,9 +15,9 @@ import torch  # before any compiled loop: both then share one set of threads
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foreword.basics import kernels
+from foreword.kernels import build
 
-SOURCE = Path(__file__).with_name("loops.c")
+SOURCE = Path(__file__).with_name("elementwise.c")
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
@@ -32,27 +32,27 @@ def relu_squared(x: Tensor) -> Tensor:
 
 def rms_norm(x: Tensor, epsilon: float) -> Tensor:
     """x over the root of the mean of its squares, along the last dimension (Zhang and Sennrich 2019)."""
-    return torch.ops.foreword.rms(x, epsilon) if fits(x) else F.rms_norm(x, (x.size(-1),), eps=epsilon)
+    return torch.ops.foreword.rms_norm(x, epsilon) if fits(x) else F.rms_norm(x, (x.size(-1),), eps=epsilon)
 
 
-def turned(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+def rotary(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
     """x [batch, heads, places, size]: its first half is paired with its second, and each pair turned by its angle."""
     if fits(x) and cosine.dim() == 2 and x.stride(-1) == 1:
-        return torch.ops.foreword.turn(x, cosine, sine)
+        return torch.ops.foreword.rotary(x, cosine, sine)
     a, b = x.chunk(2, -1)
     return torch.cat((a * cosine + b * sine, b * cosine - a * sine), -1)
 
 
-def dropped(x: Tensor, share: float) -> Tensor:
+def dropout(x: Tensor, share: float) -> Tensor:
     """x with so large a share of its numbers zero and the others so much larger (Srivastava et al. 2014)."""
     if not fits(x) or not 0 < share < 1:
         return F.dropout(x, share)
-    return torch.ops.foreword.drop(x, torch.randint(2**62, (1,)), share)
+    return torch.ops.foreword.dropout(x, torch.randint(2**62, (1,)), share)
 
 
-class Drop(nn.Dropout):
+class Dropout(nn.Dropout):
     def forward(self, x: Tensor) -> Tensor:
-        return dropped(x, self.p) if self.training and self.p else x
+        return dropout(x, self.p) if self.training and self.p else x
 
 
 def fits(x: Tensor) -> bool:
@@ -67,19 +67,19 @@ def usable() -> bool:
 @functools.cache
 def library() -> Any:
     """The compiled loops, or None where they cannot be made: said once."""
-    found = kernels.compiled(SOURCE, "training uses torch's own loops, and a small model learns up to a quarter slower")
+    found = build.compiled(SOURCE, "training uses torch's own loops, and a small model learns up to a quarter slower")
     return None if found is None else typed(found)
 
 
 def typed(found: Any) -> Any:
     place, number, real = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
     found.gelu.argtypes = found.relu_squared.argtypes = [place] * 3 + [number] * 2
-    found.rms.argtypes = [place] * 3 + [number, number, real, number]
-    found.turn.argtypes = [place] * 4 + [number] * 7 + [real, number]
-    found.drop.argtypes = [place] * 2 + [number, ctypes.c_int64, real, number]
+    found.rms_norm.argtypes = [place] * 3 + [number, number, real, number]
+    found.rotary.argtypes = [place] * 4 + [number] * 7 + [real, number]
+    found.dropout.argtypes = [place] * 2 + [number, ctypes.c_int64, real, number]
     shape = [number] * 6 + [real, ctypes.c_int64, number, real, number]
     found.weigh.argtypes, found.weigh_back.argtypes = [place] * 3 + shape, [place] * 5 + shape
-    for function in (found.gelu, found.relu_squared, found.rms, found.turn, found.drop, found.weigh, found.weigh_back):
+    for function in (found.gelu, found.relu_squared, found.rms_norm, found.rotary, found.dropout, found.weigh, found.weigh_back):
         function.restype = None
     return found
 
@@ -107,52 +107,53 @@ def _each(name: str) -> None:
 
 # chance: which numbers are dropped is known again from the seed
 
-def _drop(x: Tensor, seed: Tensor, share: float) -> Tensor:
+def _dropout(x: Tensor, seed: Tensor, share: float) -> Tensor:
     x = x.contiguous()
     out = torch.empty_like(x)
-    library().drop(x.data_ptr(), out.data_ptr(), x.numel(), int(seed), 1.0 - share, torch.get_num_threads())
+    library().dropout(x.data_ptr(), out.data_ptr(), x.numel(), int(seed), 1.0 - share, torch.get_num_threads())
     return out
 
 
-def _drop_back(upstream: Tensor, seed: Tensor, share: float) -> Tensor:
-    return _drop(upstream, seed, share)
+def _dropout_back(upstream: Tensor, seed: Tensor, share: float) -> Tensor:
+    return _dropout(upstream, seed, share)
 
 
-def _drop_keep(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
+def _dropout_keep(ctx: Any, inputs: tuple[Tensor, Tensor, float], output: Tensor) -> None:
     _, seed, ctx.share = inputs
     ctx.save_for_backward(seed)
 
 
-def _drop_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
-    return torch.ops.foreword.drop_back(upstream, *ctx.saved_tensors, ctx.share), None, None
+def _dropout_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+    return torch.ops.foreword.dropout_back(upstream, *ctx.saved_tensors, ctx.share), None, None
 
 
 # each row by itself
 
-def _rms(x: Tensor, upstream: Tensor | None, epsilon: float) -> Tensor:
+def _rms_norm(x: Tensor, upstream: Tensor | None, epsilon: float) -> Tensor:
     out = torch.empty_like(x)
     if upstream is not None and upstream.stride() != out.stride():
         upstream = torch.empty_like(out).copy_(upstream)
     width = x.size(-1)
-    library().rms(x.data_ptr(), _place(upstream), out.data_ptr(), x.numel() // width, width, epsilon, torch.get_num_threads())
+    library().rms_norm(x.data_ptr(), _place(upstream), out.data_ptr(), x.numel() // width, width, epsilon,
+                       torch.get_num_threads())
     return out
 
 
-def _rms_forth(x: Tensor, epsilon: float) -> Tensor:
-    return _rms(_dense(x), None, epsilon)
+def _rms_norm_forth(x: Tensor, epsilon: float) -> Tensor:
+    return _rms_norm(_dense(x), None, epsilon)
 
 
-def _rms_back(upstream: Tensor, x: Tensor, epsilon: float) -> Tensor:
-    return _rms(_dense(x), upstream, epsilon)
+def _rms_norm_back(upstream: Tensor, x: Tensor, epsilon: float) -> Tensor:
+    return _rms_norm(_dense(x), upstream, epsilon)
 
 
-def _rms_keep(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
+def _rms_norm_keep(ctx: Any, inputs: tuple[Tensor, float], output: Tensor) -> None:
     x, ctx.epsilon = inputs
     ctx.save_for_backward(x)
 
 
-def _rms_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:
-    return torch.ops.foreword.rms_back(upstream, *ctx.saved_tensors, ctx.epsilon), None
+def _rms_norm_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None]:
+    return torch.ops.foreword.rms_norm_back(upstream, *ctx.saved_tensors, ctx.epsilon), None
 
 
 def _dense(x: Tensor) -> Tensor:
@@ -163,11 +164,11 @@ def _dense(x: Tensor) -> Tensor:
 
 # rotations
 
-def _turn(x: Tensor, cosine: Tensor, sine: Tensor, way: float) -> Tensor:
+def _rotary(x: Tensor, cosine: Tensor, sine: Tensor, way: float) -> Tensor:
     x, cosine, sine = x if x.stride(-1) == 1 else x.contiguous(), cosine.contiguous(), sine.contiguous()
     batch, heads, places, size = x.shape
     out = as_projected(x)
-    library().turn(x.data_ptr(), cosine.data_ptr(), sine.data_ptr(), out.data_ptr(), batch, places, heads, size,
+    library().rotary(x.data_ptr(), cosine.data_ptr(), sine.data_ptr(), out.data_ptr(), batch, places, heads, size,
                    x.stride(0), x.stride(2), x.stride(1), way, torch.get_num_threads())
     return out
 
@@ -178,16 +179,16 @@ def as_projected(x: Tensor, size: int | None = None) -> Tensor:
     return x.new_empty(batch, places, heads, own if size is None else size).transpose(1, 2)
 
 
-def _turn_forth(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    return _turn(x, cosine, sine, 1.0)
+def _rotary_forth(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    return _rotary(x, cosine, sine, 1.0)
 
 
-def _turn_back(upstream: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    return _turn(upstream, cosine, sine, -1.0)
+def _rotary_back(upstream: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
+    return _rotary(upstream, cosine, sine, -1.0)
 
 
-def _turn_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
-    return torch.ops.foreword.turn_back(upstream, *ctx.saved_tensors), None, None
+def _rotary_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
+    return torch.ops.foreword.rotary_back(upstream, *ctx.saved_tensors), None, None
 
 
 def _place(x: Tensor | None) -> int:
@@ -208,8 +209,8 @@ def _operator(name: str, forth: Any, back: Any, room: Any, keep: Any, passed: An
 
 _each("gelu")
 _each("relu_squared")
-_operator("drop", _drop, _drop_back, lambda x: torch.empty_like(x, memory_format=torch.contiguous_format), _drop_keep,
-          _drop_passed, like=0)
-_operator("rms", _rms_forth, _rms_back, lambda x: torch.empty_like(_dense(x)), _rms_keep, _rms_passed)
-_operator("turn", _turn_forth, _turn_back, as_projected,
-          lambda ctx, inputs, output: ctx.save_for_backward(*inputs[1:]), _turn_passed, like=0)
+_operator("dropout", _dropout, _dropout_back, lambda x: torch.empty_like(x, memory_format=torch.contiguous_format), _dropout_keep,
+          _dropout_passed, like=0)
+_operator("rms_norm", _rms_norm_forth, _rms_norm_back, lambda x: torch.empty_like(_dense(x)), _rms_norm_keep, _rms_norm_passed)
+_operator("rotary", _rotary_forth, _rotary_back, as_projected,
+          lambda ctx, inputs, output: ctx.save_for_backward(*inputs[1:]), _rotary_passed, like=0)

@@ -14,42 +14,42 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from foreword.parts import loops
+from foreword.kernels import elementwise
 
 PIECE = 2**19        # weights at once: two megabytes, what the second cache of a core holds
 
 
-def blend(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, dropout: float = 0.0, causal: bool = False) -> Tensor:
+def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, dropout: float = 0.0, causal: bool = False) -> Tensor:
     """q [batch, heads, queries, size]; k, v [batch, heads, keys, size]; seen [..., keys], True where a query may look.
 
     `causal`, with as many keys as queries and without `seen`: each looks at itself and what came before.
     """
-    if not 0 < dropout < 1 or not loops.fits(q):
+    if not 0 < dropout < 1 or not elementwise.fits(q):
         return F.scaled_dot_product_attention(q, k, v, attn_mask=seen, dropout_p=dropout, is_causal=causal)
     if causal:
         seen = torch.ones(q.size(2), k.size(2), dtype=torch.bool).tril()
     if seen is not None:
         seen = (seen if seen.stride(-1) == 1 else seen.contiguous()).expand(q.size(0), 1, seen.size(-2), k.size(2))
-    return torch.ops.foreword.blend(q, k, v, seen, torch.randint(2**62, (1,)), dropout)[0]
+    return torch.ops.foreword.dropout_attention(q, k, v, seen, torch.randint(2**62, (1,)), dropout)[0]
 
 
-def _blend(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor, share: float) -> tuple[Tensor, Tensor]:
-    """(the blend, the logarithms of what the weights of each query were divided by)"""
-    out, sums = loops.as_projected(q, v.size(3)), q.new_empty(q.shape[:3])
+def _attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    """(the weighted sum of values, the logarithms of what the weights of each query were divided by)"""
+    out, sums = elementwise.as_projected(q, v.size(3)), q.new_empty(q.shape[:3])
     for some in _pieces(q, k):
         weights = _product(q[some], k[some].mT)
-        _loop(loops.library().weigh, (weights, sums[some]), seen, some, q.size(3), seed, share)
+        _loop(elementwise.library().weigh, (weights, sums[some]), seen, some, q.size(3), seed, share)
         out[some] = _product(weights, v[some])
     return out, sums
 
 
-def _blend_back(upstream: Tensor, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor, out: Tensor, sums: Tensor,
-                share: float) -> tuple[Tensor, Tensor, Tensor]:
-    found = loops.as_projected(q), loops.as_projected(k), loops.as_projected(v)
+def _attention_back(upstream: Tensor, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor, out: Tensor,
+                    sums: Tensor, share: float) -> tuple[Tensor, Tensor, Tensor]:
+    found = elementwise.as_projected(q), elementwise.as_projected(k), elementwise.as_projected(v)
     along = (upstream * out).sum(-1).contiguous()
     for some in _pieces(q, k):
         weights, scores = _product(q[some], k[some].mT), _product(upstream[some], v[some].mT)
-        _loop(loops.library().weigh_back, (weights, scores, sums[some], along[some]), seen, some, q.size(3), seed, share)
+        _loop(elementwise.library().weigh_back, (weights, scores, sums[some], along[some]), seen, some, q.size(3), seed, share)
         for to, left, right in zip(found, (scores, scores.mT, weights.mT), (k, q, upstream)):
             to[some] = _product(left, right[some])
     return found
@@ -81,11 +81,11 @@ def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> N
 
 
 def _passed(ctx: Any, upstream: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-    return *torch.ops.foreword.blend_back(upstream, *ctx.saved_tensors, ctx.share), None, None, None
+    return *torch.ops.foreword.dropout_attention_back(upstream, *ctx.saved_tensors, ctx.share), None, None, None
 
 
-_forth = torch.library.custom_op("foreword::blend", _blend, mutates_args=())
-_back = torch.library.custom_op("foreword::blend_back", _blend_back, mutates_args=())
-_forth.register_fake(lambda q, k, v, *rest: (loops.as_projected(q, v.size(3)), q.new_empty(q.shape[:3])))
-_back.register_fake(lambda upstream, q, k, v, *rest: tuple(loops.as_projected(x) for x in (q, k, v)))
+_forth = torch.library.custom_op("foreword::dropout_attention", _attention, mutates_args=())
+_back = torch.library.custom_op("foreword::dropout_attention_back", _attention_back, mutates_args=())
+_forth.register_fake(lambda q, k, v, *rest: (elementwise.as_projected(q, v.size(3)), q.new_empty(q.shape[:3])))
+_back.register_fake(lambda upstream, q, k, v, *rest: tuple(elementwise.as_projected(x) for x in (q, k, v)))
 _forth.register_autograd(_passed, setup_context=_keep)

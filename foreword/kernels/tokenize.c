@@ -1,6 +1,6 @@
 /* Pages of UTF-8 in one pass: byte-level BPE with GPT-2's split, words counted, marks found.
  *
- * What a character is, is not known here: tables with a byte for each code point say it (page.py, quick.py, marks.py).
+ * What a character is, is not known here: tables with a byte for each code point say it (tokens/quick.py, tokens/marks.py).
  * Every page is followed by PADDING bytes that may be read and mean nothing.
  */
 #include <stdint.h>
