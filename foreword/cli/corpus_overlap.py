@@ -26,7 +26,7 @@ def overlap(
     from itertools import islice
 
     from foreword.evaluate.contamination import TrainingText, look_through, texts_of
-    from foreword.report.terminal import aligned
+    from foreword.report.report import aligned
     from foreword.tasks.task import is_task, load
     from foreword.text import reading
     from foreword.text.overlap import passages

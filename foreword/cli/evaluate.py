@@ -67,7 +67,7 @@ def evaluate(
         ask_tasks(words, Asking(data, shots, seed, limit, examples, show_prompt, precision, as_json, overlap))
         return
     from foreword.basics.progress import ticking
-    from foreword.evaluate.bits_report import precision_costs, table
+    from foreword.evaluate.bits_report import precision_costs, results
     from foreword.evaluate.held_out import Corpus, ask
     from foreword.evaluate.held_out import mix as mixture
     from foreword.evaluate.score import check_alike, check_comparable
@@ -96,8 +96,7 @@ def evaluate(
         print(json.dumps({"text": corpus.name, "scores": {name: score.values() for name, score in scores.items()},
                           "weights": weights, **more}))
         return
-    for line in table(scores, corpus.name, weights):
-        print(line)
+    print("\n".join(results(scores, corpus.name, weights).terminal()))
     for name, cost in costs.items():
         left = f"; {', '.join(whole)} stays float32" if (whole := left_in_float32(coarse[f"{name}, {precision}"].model)) else ""
         print(f"{name}: {precision} costs {round(cost['cost'], 4) + 0.0:.4f} {cost['unit']}{left}")        # never -0.0000

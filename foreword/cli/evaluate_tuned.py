@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,9 +35,10 @@ def sort_words(given: list[str]) -> Words | None:
 
 def ask_tuned(words: Words, data: Path | None, limit: int | None, examples: Path | None, out: Path | None, as_json: bool) -> None:
     """Every run about every set, labels joined where one set's are coarser."""
+    from foreword.basics.files import write_json, write_text
     from foreword.basics.messages import Fault
     from foreword.basics.progress import say, ticking
-    from foreword.compare import cross_dataset_report as crossed
+    from foreword.compare import cross_dataset
     from foreword.compare.cross_dataset import cross, matching, of_run
     from foreword.tasks.labelled_task import load
 
@@ -55,14 +55,10 @@ def ask_tuned(words: Words, data: Path | None, limit: int | None, examples: Path
         if cut:
             say(f"{name}: {cut}")
     if examples is not None:
-        crossed.write_examples(found, examples)
+        cross_dataset.write_examples(found, examples)
+    report = cross_dataset.report(found, [f"{one.name}: {note}" for one in sets for note in one.notes])
     if out is not None:
-        crossed.save(found, out)
-    if as_json:
-        print(json.dumps({"crossed": crossed.values(found), "notes": [note for one in sets for note in one.notes]}))
-        return
-    for line in crossed.lines(found):
-        print(line)
-    for one in sets:
-        for note in one.notes:
-            print(f"{one.name}: {note}")
+        report.save(out)
+        write_json(out / "crossed.json", cross_dataset.values(found))
+        write_text(out / "crossed.svg", cross_dataset.matrix(found).svg())
+    report.show(as_json)

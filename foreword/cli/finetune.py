@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foreword.cli.options import Device, Json, Set
+
+if TYPE_CHECKING:
+    from foreword.report import Report
 
 
 def finetune(
@@ -60,12 +62,12 @@ def finetune(
     study is several runs, in folders of their own below the run folder, with a report.html and study.json for all of them.
     """
     from foreword.basics.messages import Fault
-    from foreword.compare import study_report as tuned
+    from foreword.compare import study_report
     from foreword.compare.contenders import Plan, curve_of, layers_of, rates_of
     from foreword.compare.study import study
     from foreword.tasks.labelled_task import load
     from foreword.training.hardware import Hardware
-    from foreword.transfer import finetune_report as finetuned
+    from foreword.transfer import finetune_report
     from foreword.transfer.finetune import Tuning
     from foreword.transfer.finetune import finetune as tune
     from foreword.transfer.multitask import EPOCHS, folder_of, multitask, name_of
@@ -85,10 +87,7 @@ def finetune(
         tasks = [load(word, data, kind, dev, test) for word in task.split(",")]
         named = f"{model.name}-{'-'.join(one.name for one in tasks)}".replace("/", "-")
         run = multitask(model, tasks, out or Path("runs") / named, how, Hardware.choose(device, "auto", "off", False))
-        finetuned.save(run, {name_of(one): one for one in tasks})
-        each = run.passport()["scores"]
-        lines = table({f"{name} {split}": found for name, splits in each.items() for split, found in splits.items()})
-        print(json.dumps({"run": str(run.path), "scores": each}) if as_json else "\n".join([*lines, str(run.path)]))
+        _show(finetune_report.report(run, {name_of(one): one for one in tasks}), run.path, as_json)
         return
     labelled = load(task, data, kind, dev, test)
     named = f"{model.name}-{labelled.name}".replace("/", "-")
@@ -100,22 +99,14 @@ def finetune(
                     tuple(compare or ()), depths if len(depths) > 1 else (), ensemble,
                     rates if len(rates) > 1 else (), at_once)
         found = study(model, labelled, folder, how, plan, hardware)
-        tuned.save(found, folder, model.name)
-        print(json.dumps(tuned.values(found), ensure_ascii=False) if as_json else "\n".join([*tuned.table(found), str(folder)]))
+        _show(study_report.report(found, folder, model.name), folder, as_json, "study.json")
         return
     run = tune(folder_of(model, labelled), labelled, folder, how, hardware)
-    finetuned.save(run, {"": labelled})
-    scores = run.passport()["scores"]
-    if as_json:
-        print(json.dumps({"run": str(run.path), "scores": scores}))
-        return
-    for line in table(scores):
-        print(line)
-    print(run.path)
+    _show(finetune_report.report(run, {"": labelled}), run.path, as_json)
 
 
-def table(scores: dict[str, dict[str, Any]]) -> list[str]:
-    from foreword.transfer.finetune_report import rows_of
-    rows = [("split", "metric", "value", "95%", "of"), *rows_of(scores)]
-    widths = [max(len(row[i]) for row in rows) for i in range(5)]
-    return ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+def _show(report: Report, folder: Path, as_json: bool, data: str = "") -> None:
+    report.save(folder, data)
+    report.show(as_json)
+    if not as_json:
+        print(folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -18,34 +17,32 @@ def probe(
     top: Annotated[int, typer.Option(min=1, help="So many words for each label.")] = 10,
     smoothing: Annotated[float, typer.Option(min=0, help="Added to every count before PMI; smaller for small sets.")] = 100.0,
     data: Annotated[Path | None, typer.Option("--data", help="The folder of the tasks' data.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="Also write probe.json and cues.svg into this folder.")] = None,
+    out: Annotated[Path | None, typer.Option(
+        "--out", help="Also write report.html, probe.json and cues.svg into this folder.")] = None,
     as_json: Json = False,
 ) -> None:
     """Guess labels from one text of each pair, find the words that go with a label, and try other sets.
 
     A clean set cannot be guessed from one text. Words are counted in train; figures are of test; dev chooses.
     """
-    from foreword.compare import artefacts as probes
-    from foreword.compare import artefacts_report as probed
-    from foreword.compare import cross_dataset as crossing
+    from foreword.basics.files import write_text
+    from foreword.compare import artefacts, cross_dataset
     from foreword.tasks.labelled_task import load
     from foreword.transfer.baselines import words
 
     learned = load(task, data)
     others = [load(other, data) for other in on or []]
     for other in others:
-        crossing.meanings(crossing.Known(learned.name, (learned.kind,), learned.labels), other)          # before any work
-    found = probes.blind(learned, side)
+        cross_dataset.meanings(cross_dataset.Known(learned.name, (learned.kind,), learned.labels), other)
+    found = artefacts.blind(learned, side)
     both = words(learned, name="both texts")
-    who = crossing.of_baseline(learned, both)
-    crossed = [crossing.cross(who, other) for other in (learned, *others)] if others else []
-    result = probed.Probe(
-        learned, found, both, probes.cues(learned.train, learned.labels, side, smoothing, top),
-        probes.lengths(learned.train, learned.labels, side), crossed)
+    who = cross_dataset.of_baseline(learned, both)
+    crossed = [cross_dataset.cross(who, other) for other in (learned, *others)] if others else []
+    result = artefacts.Probe(
+        learned, found, both, artefacts.cues(learned.train, learned.labels, side, smoothing, top),
+        artefacts.lengths(learned.train, learned.labels, side), crossed)
+    report = artefacts.report(result)
     if out:
-        probed.save(result, out)
-    if as_json:
-        print(json.dumps(probed.values(result), ensure_ascii=False))
-        return
-    for line in probed.table(result):
-        print(line)
+        report.save(out, "probe.json")
+        write_text(out / "cues.svg", artefacts.cue_plot(result).svg())
+    report.show(as_json)

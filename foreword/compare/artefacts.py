@@ -1,4 +1,4 @@
-"""What gives labels away: a classifier that sees only one of two texts, and words that go with a label (Gururangan et al. 2018).
+"""Annotation artefacts: a classifier that sees only one of two texts, and words that go with a label (Gururangan et al. 2018).
 
 A set of pairs is clean if the blind classifier does no better than the commonest class.
 """
@@ -7,17 +7,25 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
+from foreword.compare import cross_dataset
+from foreword.compare.cross_dataset import Crossed
+from foreword.report import Plot, Report, Section, Table, Text
+from foreword.report.plots import COLOURS, GREY
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.tasks.metrics import Interval, Share, difference
 from foreword.transfer.baselines import Baseline, letters_are_chinese, majority, words
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SIDES = {"first": 0, "second": 1}
 _WORD = re.compile(r"\w+")
@@ -121,3 +129,80 @@ def lengths(examples: Sequence[Example], labels: Sequence[str], side: str = "sec
     for example in examples:
         sizes[str(example.label)].append(len(_split(example.texts, side)))
     return [Length(label, float(np.mean(some)) if some else 0.0) for label, some in sizes.items()]
+
+
+# --- what was found -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Probe:
+    """All that was asked of one task."""
+
+    task: LabelledTask
+    blind: Blind
+    both: Baseline                     # the same classifier, seeing both texts
+    cues: Mapping[str, Sequence[Cue]]
+    lengths: Sequence[Length]
+    crossed: Sequence[Crossed] = ()
+
+    @property
+    def classifiers(self) -> tuple[Baseline, ...]:
+        return self.blind.commonest, self.blind.shuffled, self.blind.blind, self.both
+
+
+def report(probe: Probe) -> Report:
+    """How much one side tells, which words do, and how well it works on other data sets."""
+    task, blind = probe.task, probe.blind
+    rows: list[tuple[str, ...]] = [("classifier", "accuracy", "95% interval", "chosen on dev")]
+    rows += [(one.name, one.test[0].shown, one.test[0].between, one.setting) for one in probe.classifiers]
+    cues: list[tuple[str, ...]] = [("label", "word", "PMI", "examples", "of the label", "right", "above its share")]
+    for label, some in probe.cues.items():
+        cues += [("" if number else label, cue.word, f"{cue.information:.2f}", f"{cue.count:,}", f"{cue.coverage:.1%}",
+                  f"{cue.precision:.1%}", f"{100 * cue.above:+.1f}") for number, cue in enumerate(some)]
+    words = f"words in the {blind.side} text: " + ", ".join(f"{one.label} {one.words:.1f}" for one in probe.lengths)
+    crossed = [Section("Across data sets", *section.blocks) for section in cross_dataset.report(probe.crossed).sections
+               ] if probe.crossed else []
+    return Report(f"{task.name}: annotation artefacts", [], [
+        Section("The data", Text([f"{task.name}: {task.learn.in_words}, {len(task.train):,} to learn from, {len(task.dev):,} to "
+                                  f"choose by, {len(task.test):,} to test", *task.notes])),
+        Section(f"The {blind.side} text alone", Table(rows, left=(0, 3)), Text([verdict(blind), (
+            f"easy (right from the {blind.side} text alone): {len(blind.easy):,}; hard: {len(blind.hard):,}")])),
+        Section("Words that go with a label", Table(cues, left=(0, 1)), Text([words]), cue_plot(probe)), *crossed], values(probe))
+
+
+def verdict(blind: Blind) -> str:
+    low, high = (100 * bound for bound in blind.interval)
+    found = "labels are given away." if low > 0 else "no sign that labels are given away."
+    above = f"{100 * blind.above:+.1f} points ({low:+.1f} to {high:+.1f})"
+    return f"The {blind.side} text alone is {above} above the commonest class: {found}"
+
+
+def values(probe: Probe) -> dict[str, Any]:
+    blind = probe.blind
+    return {
+        "task": probe.task.name, "side": blind.side, "labels": list(probe.task.labels), "notes": list(probe.task.notes),
+        "accuracy": {one.name: {"value": one.test[0].value, "interval": one.test[0].interval, "setting": one.setting}
+                     for one in probe.classifiers},
+        "above": blind.above, "interval": blind.interval,
+        "easy": [example.id for example in blind.easy], "hard": [example.id for example in blind.hard],
+        "cues": {label: [asdict(cue) for cue in some] for label, some in probe.cues.items()},
+        "lengths": {one.label: one.words for one in probe.lengths},
+        "crossed": cross_dataset.values(probe.crossed),
+    }
+
+
+def cue_plot(probe: Probe) -> Plot:
+    """Every cue by how many examples have it and how often it is right."""
+    def draw(axes: Axes) -> None:
+        for number, (label, some) in enumerate(probe.cues.items(), 1):
+            colour = COLOURS[number % len(COLOURS)]
+            axes.scatter([cue.count for cue in some], [100 * cue.precision for cue in some], color=colour, s=18, label=label)
+            for cue in some:
+                axes.annotate(cue.word, (cue.count, 100 * cue.precision), xytext=(4, 2), textcoords="offset points",
+                              fontsize=8, color=colour)
+        axes.axhline(100 * probe.blind.commonest.test[0].value, color=GREY, linewidth=0.8, linestyle=":")
+        axes.set_xscale("log")
+        axes.set_xlabel(f"examples whose {probe.blind.side} text has the word")
+        axes.set_ylabel("of them with the label, %")
+        axes.legend(frameon=False)
+    return Plot(4.6, draw, f"{probe.task.name}: words that give a label away (dotted: the commonest class)")

@@ -1,4 +1,4 @@
-"""What was learned on one labelled set, asked about others of its kind. Labels that mean the same meet under one name."""
+"""Trained on one data set, tested on others of its kind. Labels that mean the same are joined under one name."""
 
 from __future__ import annotations
 
@@ -7,17 +7,25 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from foreword.basics.files import write_text
 from foreword.basics.messages import Fault
+from foreword.report import Plot, Report, Section, Table, Text
+from foreword.report.plots import GREY
 from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.example import Example
 from foreword.tasks.judging import Scored, scored
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline
+from foreword.transfer.finetune import prediction_record
+from foreword.transfer.kinds.base import Answer
 from foreword.transfer.predict import Predictor, taught
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 COARSER = {"entails": "entailment", "neutral": "not_entailment", "contradiction": "not_entailment"}
 WITH_CLASSES = ("classify", "pair")
@@ -144,3 +152,73 @@ def matching(who: Sequence[Learned], others: Sequence[LabelledTask]) -> list[tup
         if len(faults) == len(who):
             raise faults[0]
     return found
+
+
+# --- what was found -----------------------------------------------------------------------------------------------------
+
+
+def report(crossed: Sequence[Crossed], notes: Sequence[str] = ()) -> Report:
+    """A line for each data set, a matrix, and what was joined. The model stands in the table if there are several."""
+    several = len({one.name for one in crossed}) > 1
+    rows: list[tuple[str, ...]] = [("model", "trained on", "tested on", "metric", "value", "95% interval", "examples", "balanced",
+                                    "majority", "drop")]
+    for one in crossed:
+        more = [_points(share) for share in (one.balanced, one.commonest, one.drop)]
+        for number, score in enumerate(one.scores):
+            cells = (score.metric, score.shown, score.between, f"{score.count:,}")
+            rows.append(("", "", "", *cells, "", "", "") if number else (one.name, one.learned, one.task, *cells, *more))
+    table = Table(rows, range(4)) if several else Table([row[1:] for row in rows], range(3))
+    joined = [f"{', '.join(where)}: labels joined to {', '.join(labels)}." for labels, where in _joined(crossed).items()]
+    return Report("Across data sets", [], [Section("Results", table, Text(joined), matrix(crossed), Text(notes))],
+                  {"crossed": values(crossed), "notes": list(notes)})
+
+
+def _joined(crossed: Sequence[Crossed]) -> dict[tuple[str, ...], list[str]]:
+    found: dict[tuple[str, ...], list[str]] = {}
+    for one in crossed:
+        if one.joined:
+            found.setdefault(one.labels, []).append(f"{one.learned} on {one.task}")
+    return {labels: list(dict.fromkeys(where)) for labels, where in found.items()}
+
+
+def _points(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.1f}"
+
+
+def values(crossed: Sequence[Crossed]) -> list[dict[str, Any]]:
+    return [{"model": one.name, "learned": one.learned, "task": one.task, "labels": list(one.labels), "joined": one.joined,
+             "metrics": {score.metric: {"value": score.value, "interval": list(score.interval), "count": score.count}
+                         for score in one.scores},
+             "balanced": one.balanced, "commonest": one.commonest, "drop": one.drop} for one in crossed]
+
+
+def matrix(crossed: Sequence[Crossed]) -> Plot:
+    """Every model by every data set: the first metric. Framed: tested on the data set it was trained on."""
+    who, sets = (list(dict.fromkeys(names)) for names in ((_called(one) for one in crossed), (one.task for one in crossed)))
+
+    def draw(axes: Axes) -> None:
+        from matplotlib.patches import Rectangle
+        table = np.full((len(who), len(sets)), np.nan)
+        for one in crossed:
+            row, column, score = who.index(_called(one)), sets.index(one.task), one.scores[0]
+            table[row, column] = score.value
+            axes.text(column, row, f"{score.shown}\n{score.between}", ha="center", va="center", fontsize=9)
+            if one.learned == one.task:
+                axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, fill=False, edgecolor=GREY, linewidth=1.2))
+        axes.imshow(table, cmap="Oranges", vmin=0, vmax=1.6, aspect="auto")
+        axes.set_xticks(range(len(sets)), sets)
+        axes.set_yticks(range(len(who)), who)
+        axes.set_xlabel("tested on")
+    metrics = ", ".join(dict.fromkeys(one.scores[0].metric for one in crossed))
+    return Plot(1.6 + 0.62 * len(who), draw, f"{metrics}, with 95% confidence intervals; framed: its own data set")
+
+
+def _called(one: Crossed) -> str:
+    return one.name if one.name == one.learned else f"{one.name} (trained on {one.learned})"
+
+
+def write_examples(crossed: Sequence[Crossed], path: Path) -> None:
+    """Every example on a line: model, data set, label and prediction."""
+    write_text(path, "".join(
+        json.dumps({"model": one.name, "task": one.task, **prediction_record(example, Answer(said))}, ensure_ascii=False) + "\n"
+        for one in crossed for example, said in one.answers))

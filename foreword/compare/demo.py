@@ -15,10 +15,12 @@ from foreword.basics.budget import Budget
 from foreword.basics.files import read_json, write_atomically, write_json
 from foreword.basics.messages import Fault, RunFailed, duration, thousands
 from foreword.basics.progress import say, ticking
-from foreword.evaluate.bits_report import Page, table, write_page
+from foreword.evaluate.bits_report import results
 from foreword.evaluate.held_out import Corpus, ask, mix
 from foreword.evaluate.score import Score
 from foreword.model import LoadedModel, load
+from foreword.report import Facts, Plot, Report, Sample, Section
+from foreword.report.plots import bars, curves
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import train
 from foreword.text import reading
@@ -31,6 +33,8 @@ from foreword.training.hardware import Hardware
 VOCABULARY = 4096
 EVALUATED = 400_000        # bytes of held-out text: enough for three digits, little enough for seconds
 SAMPLES = 5
+UNIT = ("Bits per byte: how many bits a model needs, on average, to write down one byte of held-out text. Guessing at "
+        "random among all bytes costs 8. It does not depend on the tokenizer, so all models can be compared.")
 
 
 @dataclass(frozen=True)
@@ -76,12 +80,9 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0, doc
     mixed = f"{NEURAL.label} + Kneser-Ney 5"
     parts = {label: models[label] for label in (NEURAL.label, "Kneser-Ney 5")}
     scores[mixed], weights = mix(parts, answers, held_out)
-    for line in table(scores, held_out.name, weights):
-        print(line)
-    page = compose(scores, models, runs[NEURAL.label], gathered, weights, mixed)
-    write_page(page, out / "report.html")
-    write_json(out / "report.json", {label: score.values() for label, score in scores.items()})
-    return out / "report.html"
+    found = report(scores, models, runs[NEURAL.label], gathered, weights, mixed, results(scores, held_out.name, weights))
+    print("\n".join(found.sections[0].terminal()))
+    return found.save(out, "report.json")
 
 
 def size_for(budget: str) -> str:
@@ -119,23 +120,30 @@ def gather(data: Sequence[Path], out: Path, documents: str = "auto") -> tuple[Pa
     return path, report
 
 
-def compose(scores: dict[str, Score], models: dict[str, LoadedModel], run: RunFolder, gathered: dict[str, Any],
-            weights: dict[str, float], mixed: str) -> Page:
-    gpt = models[NEURAL.label]
-    texts = gpt.generate("", n=SAMPLES, max_tokens=120, temperature=0.8, top_p=0.95, seed=1)
+def report(scores: dict[str, Score], models: dict[str, LoadedModel], run: RunFolder, gathered: dict[str, Any],
+           weights: dict[str, float], mixed: str, table: Section) -> Report:
+    texts = models[NEURAL.label].generate("", n=SAMPLES, max_tokens=120, temperature=0.8, top_p=0.95, seed=1)
     say("five samples of " + NEURAL.label + ":")
     for text in texts:
         print("---\n" + text.strip())
-    samples = [(f"{NEURAL.label}, from nothing, temperature 0.8, top_p 0.95", "", text.strip("\n")) for text in texts]
-    records, passport, recipe = run.metrics(), run.passport(), run.recipe()
-    train_curve = [(record["tokens"], record["nll.tokens"]) for record in records if "nll.tokens" in record]
-    valid_curve = [(record["tokens"], record["valid"]["nll.tokens"]) for record in records if "valid" in record]
-    return Page(
-        title="What this text taught seven language models",
-        lead=verdict(scores, weights, mixed, passport["seconds"]), scores=scores,
-        curves={f"{NEURAL.label}, {thousands(passport['parameters'])} parameters": (train_curve, valid_curve)},
-        samples=samples, facts=facts(gathered, passport, recipe, weights), settings=toml.write(recipe.values()),
-        highlight=min(scores, key=lambda name: scores[name].bits_per_byte or 9.0))
+    samples = [Sample(f"{NEURAL.label}, from nothing, temperature 0.8, top_p 0.95", text.strip("\n")) for text in texts]
+    passport, recipe = run.passport(), run.recipe()
+    bits = {name: score.bits_per_byte or 0.0 for name, score in scores.items()}
+    return Report("What this text taught seven language models", verdict(scores, weights, mixed, passport["seconds"]), [
+        Section("How well each model predicts text it has never seen", *table.blocks,
+                bars(bits, "bits per byte of held-out text (shorter is better)", min(bits, key=bits.__getitem__), UNIT)),
+        Section("Learning", learning(run)), Section("What it writes", *samples),
+        Section("How this was made", Facts(facts(gathered, passport, recipe, weights),
+                                           ("Every setting of the trained network", toml.write(recipe.values()))))],
+        {label: score.values() for label, score in scores.items()})
+
+
+def learning(run: RunFolder) -> Plot:
+    records = run.metrics()
+    lines = {"training text": [(one["tokens"] / 1e6, one["nll.tokens"]) for one in records if "nll.tokens" in one],
+             "held-out text": [(one["tokens"] / 1e6, one["valid"]["nll.tokens"]) for one in records if "valid" in one]}
+    return curves({name: points for name, points in lines.items() if points}, "million tokens seen", "nats per token",
+                  f"{NEURAL.label}, {thousands(run.passport()['parameters'])} parameters", height=3.1)
 
 
 def verdict(scores: dict[str, Score], weights: dict[str, float], mixed: str, seconds: float) -> list[str]:

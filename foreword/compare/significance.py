@@ -23,7 +23,7 @@ ANYTHING = (-math.inf, math.inf)
 
 
 @dataclass(frozen=True)
-class Try:
+class SeedResult:
     """One seed of one setting."""
 
     seed: int
@@ -37,12 +37,12 @@ class Try:
 
 
 @dataclass(frozen=True)
-class Row:
+class Result:
     """One setting, all its seeds. What was not chosen on dev has no say about test."""
 
     name: str
     labels: int | None                               # None: all
-    tries: tuple[Try, ...]
+    seeds: tuple[SeedResult, ...]
     rate: float | None = None
     batch: int | None = None
     chosen: bool = True
@@ -52,11 +52,11 @@ class Row:
 
     @property
     def dev(self) -> float:
-        return float(np.mean([one.dev for one in self.tries]))
+        return float(np.mean([one.dev for one in self.seeds]))
 
     @property
     def tests(self) -> list[float]:
-        return [one.test for one in self.tries]
+        return [one.test for one in self.seeds]
 
     @property
     def test(self) -> float:
@@ -72,20 +72,20 @@ class Row:
 
     @property
     def collapsed(self) -> int:
-        return sum(one.collapsed for one in self.tries)
+        return sum(one.collapsed for one in self.seeds)
 
     @property
     def diverged(self) -> int:
-        return sum(one.diverged for one in self.tries)
+        return sum(one.diverged for one in self.seeds)
 
     @property
-    def median(self) -> Try:
+    def median(self) -> SeedResult:
         """The seed in the middle on dev."""
-        return sorted(self.tries, key=lambda one: (one.dev, one.seed))[(len(self.tries) - 1) // 2]
+        return sorted(self.seeds, key=lambda one: (one.dev, one.seed))[(len(self.seeds) - 1) // 2]
 
 
 @dataclass(frozen=True)
-class Apart:
+class Difference:
     """How much better one row is than another on test, seed by seed."""
 
     labels: int | None
@@ -103,7 +103,7 @@ class Apart:
         return over_seeds(self.each)
 
 
-class Worth:
+class Significance:
     """What answers on test are worth by the task's first metric, and how sure that is."""
 
     def __init__(self, task: LabelledTask):
@@ -114,20 +114,20 @@ class Worth:
         judged = self.measure.judge(self.examples if examples is None else examples, answers)
         return value(self.measure.metric, judged) if judged else 0.0
 
-    def bounded(self, row: Row) -> Row:
-        judged = [self.measure.judge(self.examples, one.answers) for one in row.tries]
+    def bounded(self, row: Result) -> Result:
+        judged = [self.measure.judge(self.examples, one.answers) for one in row.seeds]
         row = replace(row, within=self.measure.within)
         if not judged[0]:
             return row
         bounds = self.measure.metric.interval(judged[0]) if len(judged) == 1 else self._resampled(judged, [])
         return replace(row, over_examples=bounds)
 
-    def apart(self, row: Row, other: Row) -> Apart:
+    def difference(self, row: Result, other: Result) -> Difference:
         """Of the same seeds where both have them; a row with one try is set beside every one."""
-        theirs = list(other.tries) * (len(row.tries) if len(other.tries) == 1 else 1)
-        mine, others = ([self.measure.judge(self.examples, one.answers) for one in tries] for tries in (row.tries, theirs))
-        each = tuple(one.test - another.test for one, another in zip(row.tries, theirs, strict=True))
-        return Apart(row.labels, row.name, other.name, each, self._resampled(mine, others) if mine[0] else UNKNOWN)
+        theirs = list(other.seeds) * (len(row.seeds) if len(other.seeds) == 1 else 1)
+        mine, others = ([self.measure.judge(self.examples, one.answers) for one in seeds] for seeds in (row.seeds, theirs))
+        each = tuple(one.test - another.test for one, another in zip(row.seeds, theirs, strict=True))
+        return Difference(row.labels, row.name, other.name, each, self._resampled(mine, others) if mine[0] else UNKNOWN)
 
     def _resampled(self, mine: Sequence[Sequence[Any]], others: Sequence[Sequence[Any]]) -> Interval:
         """The same examples are drawn for every seed of both."""

@@ -16,7 +16,7 @@ from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
 from foreword.compare.contenders import Contender, Plan, contenders
 from foreword.compare.parallel import Job, Runs
-from foreword.compare.significance import NOTHING, TOGETHER, Apart, Row, Try, Worth
+from foreword.compare.significance import NOTHING, TOGETHER, Difference, Result, SeedResult, Significance
 from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
@@ -36,8 +36,8 @@ AGAIN = 1000                                         # a restart's seed is so mu
 @dataclass(frozen=True)
 class Study:
     task: LabelledTask
-    rows: tuple[Row, ...]                            # as they are to be read: settings, ensembles, TF-IDF, knowing nothing
-    apart: tuple[Apart, ...]
+    results: tuple[Result, ...]                      # as in the table: settings, ensembles, baselines, a constant answer
+    differences: tuple[Difference, ...]
     floors: dict[int | None, float]                  # by labels: who is not above it on dev has collapsed
     kept: Path | None = None                         # the run whose model was kept
 
@@ -45,9 +45,9 @@ class Study:
     def metric(self) -> str:
         return self.task.metrics[0]
 
-    def find(self, name: str) -> list[Row]:
+    def find(self, name: str) -> list[Result]:
         """The chosen rows of this name, one for each number of labels."""
-        return [row for row in self.rows if row.name == name and row.chosen]
+        return [row for row in self.results if row.name == name and row.chosen]
 
 
 def study(model: str | Path, task: LabelledTask, out: Path, how: Tuning | None = None, plan: Plan | None = None,
@@ -71,7 +71,7 @@ class Work:
         self.contenders, self.task, self.out, self.plan = contenders, task, out, plan
         self.runs = Runs(task, hardware)
         self.sizes = plan.sizes(how)
-        self.worth = Worth(task)
+        self.significance = Significance(task)
         self.constant = NOTHING[task.kind](task.train)
         self.nothing = self.knowing_nothing()
         self.floors = {size: self.floor(label_subset(task, size, how.seed).dev) for size in self.sizes}
@@ -87,8 +87,8 @@ class Work:
             self.runs.close()
 
     def all_done(self) -> Study:
-        rows: list[Row] = []
-        apart: list[Apart] = []
+        rows: list[Result] = []
+        apart: list[Difference] = []
         counted = {size: self.counted(size) for size in self.sizes}                              # before what takes long
         self.runs.ahead((self.job(one, how, seed) for size in self.sizes for one in self.contenders
                          for how in self.hows(one, size) for seed in self.seeds), self.plan.at_once)
@@ -97,7 +97,7 @@ class Work:
             first, *others = map(_chosen, settings)
             together = [self.ensemble(first)] if self.plan.ensemble else []
             rows += [*itertools.chain(*settings), *together, *counted[size]]
-            apart += [self.worth.apart(first, other) for other in (*others, *counted[size])]
+            apart += [self.significance.difference(first, other) for other in (*others, *counted[size])]
         return Study(self.task, (*rows, self.nothing), tuple(apart), self.floors, self.best.run if self.best else None)
 
     def grid(self, one: Contender) -> list[tuple[float | None, int]]:
@@ -106,16 +106,16 @@ class Work:
         wider = max(1.0, PUBLISHED / trunk_of(open_model(one.model).recipe.network).width)
         return [(rate * wider, batch) for rate, batch in itertools.product(RATES, BATCHES)]
 
-    def settings(self, one: Contender, size: int | None) -> list[Row]:
+    def settings(self, one: Contender, size: int | None) -> list[Result]:
         """A row for each cell of the grid; the one that is best on dev is chosen, of equals the first."""
         rows = []
         for how in self.hows(one, size):
-            tries = tuple(self.attempt(one, how, seed) for seed in self.seeds)
-            said = RunFolder(tries[0].run).recipe().training if tries[0].run else None
+            seeds = tuple(self.attempt(one, how, seed) for seed in self.seeds)
+            said = RunFolder(seeds[0].run).recipe().training if seeds[0].run else None
             rate = said.optimizer.learning_rate if said else how.learning_rate                            # type: ignore[attr-defined]
-            rows.append(Row(one.name, size, tries, rate, how.batch_size, layers=one.layers))
+            rows.append(Result(one.name, size, seeds, rate, how.batch_size, layers=one.layers))
         best = max(rows, key=lambda row: row.dev)
-        return [self.worth.bounded(row) if row is best else replace(row, chosen=False) for row in rows]
+        return [self.significance.bounded(row) if row is best else replace(row, chosen=False) for row in rows]
 
     def hows(self, one: Contender, size: int | None) -> list[Tuning]:
         return [replace(one.how, labels=size, learning_rate=rate, batch_size=batch) for rate, batch in self.cells[one.model]]
@@ -132,21 +132,21 @@ class Work:
         parts += [f"rate-{how.learning_rate:.2e}-batch-{how.batch_size}"] if self.plan.grid or self.plan.rates else []
         return self.out.joinpath(*parts)
 
-    def attempt(self, one: Contender, how: Tuning, seed: int) -> Try:
+    def attempt(self, one: Contender, how: Tuning, seed: int) -> SeedResult:
         self.begun += 1
         rate = "" if how.learning_rate is None else f", rate {how.learning_rate:.2g}"
         setting = f"{one.name}, {how.labels or 'all'} labels{rate}, batch {how.batch_size}"
         say(f"run {self.begun} of {self.all}: {setting}, seed {seed}")
-        tries: list[Try] = []
+        seeds: list[SeedResult] = []
         for again in range(self.plan.restarts + 1):
             if again:
                 say(f"seed {seed} is no better on dev than knowing nothing: restart {again} of {self.plan.restarts}")
-            tries.append(self.result(one, self.job(one, how, seed, again)))
-            if not tries[-1].collapsed:
+            seeds.append(self.result(one, self.job(one, how, seed, again)))
+            if not seeds[-1].collapsed:
                 break
-        return replace(tries[-1], seed=seed, collapsed=tries[0].collapsed, diverged=tries[0].diverged)
+        return replace(seeds[-1], seed=seed, collapsed=seeds[0].collapsed, diverged=seeds[0].diverged)
 
-    def result(self, one: Contender, job: Job) -> Try:
+    def result(self, one: Contender, job: Job) -> SeedResult:
         """What a run is worth; if its loss became no number, what knowing nothing is."""
         folder, how = job.folder, job.how
         floor = self.floors[how.labels]
@@ -154,17 +154,17 @@ class Work:
             run = self.runs.take(job)
         except Diverged:
             say(f"{folder}: the loss ran away, or became no number. It has collapsed, and counts as one answer to everything.")
-            run, nothing = RunFolder(folder), self.nothing.tries[0]
+            run, nothing = RunFolder(folder), self.nothing.seeds[0]
             found = replace(nothing, seed=how.seed, dev=floor, collapsed=True, run=folder, diverged=True)
         else:
             passport = run.passport()
             dev = passport["scores"]["dev"][self.task.metrics[0]]["value"]
             answers = tuple(line["answer"] for line in predictions(run, "test"))
-            found = Try(how.seed, dev, self.worth.of(answers), answers, dev <= floor, passport["step"], run.path)
+            found = SeedResult(how.seed, dev, self.significance.of(answers), answers, dev <= floor, passport["step"], run.path)
         self.keep(found, run, one is self.contenders[0], how.labels)
         return found
 
-    def keep(self, found: Try, run: RunFolder, first: bool, labels: int | None) -> None:
+    def keep(self, found: SeedResult, run: RunFolder, first: bool, labels: int | None) -> None:
         """Answers and scores of every run; weights only of the best on dev with most labels."""
         shutil.rmtree(run.path / "checkpoints", ignore_errors=True)
         mine, before = Best(labels or math.inf, found.dev, run.path), self.best
@@ -174,28 +174,28 @@ class Work:
         if unwanted:
             shutil.rmtree(unwanted.run / "model", ignore_errors=True)
 
-    def knowing_nothing(self) -> Row:
+    def knowing_nothing(self) -> Result:
         name = "mean" if self.task.kind == "similarity" else "majority" if self.task.kind in baselines.KINDS else "nothing"
         answers = tuple(self.constant(example) for example in self.task.test)
-        one = Try(0, self.floor(self.task.dev), self.worth.of(answers), answers)
-        return self.worth.bounded(Row(name, None, (one,)))
+        one = SeedResult(0, self.floor(self.task.dev), self.significance.of(answers), answers)
+        return self.significance.bounded(Result(name, None, (one,)))
 
     def floor(self, dev: Sequence[Example]) -> float:
-        return self.worth.of([self.constant(example) for example in dev], dev)
+        return self.significance.of([self.constant(example) for example in dev], dev)
 
-    def counted(self, size: int | None) -> list[Row]:
+    def counted(self, size: int | None) -> list[Result]:
         """Fitted on the very examples that each seed has: on TF-IDF, on what the models say as they are; or a rule on words."""
         if self.task.kind not in baselines.KINDS:
             return [self.fitted(RULES[self.task.kind], size)]
         return [self.fitted(baselines.words, size),
                 *(self.fitted(partial(baselines.vectors, embed=bag, name=name), size) for name, bag in self.bags.items())]
 
-    def fitted(self, fit: Callable[[LabelledTask], baselines.Baseline], size: int | None) -> Row:
-        tries = []
+    def fitted(self, fit: Callable[[LabelledTask], baselines.Baseline], size: int | None) -> Result:
+        seeds = []
         for seed in self.seeds if size is not None else self.seeds[:1]:
             found = fit(label_subset(self.task, size, seed))
-            tries.append(Try(seed, found.dev[0].value, found.test[0].value, found.predictions))
-        return self.worth.bounded(Row(found.name, size, tuple(tries)))
+            seeds.append(SeedResult(seed, found.dev[0].value, found.test[0].value, found.predictions))
+        return self.significance.bounded(Result(found.name, size, tuple(seeds)))
 
     @cached_property
     def bags(self) -> dict[str, MeanEmbeddings]:
@@ -207,21 +207,21 @@ class Work:
         return {f"bag of features, {name}" if several else "bag of features": MeanEmbeddings(model)
                 for model, name in names.items()}
 
-    def ensemble(self, row: Row) -> Row:
+    def ensemble(self, row: Result) -> Result:
         """The mean of what all seeds say that say anything."""
-        runs = [run for one in row.tries if one.run and (run := RunFolder(one.run)).passport().get("finished")]
+        runs = [run for one in row.seeds if one.run and (run := RunFolder(one.run)).passport().get("finished")]
         said: dict[str, list[Any]] = {}
         for split in ("dev", "test"):
             said[split] = [TOGETHER[self.task.kind](lines) for lines in zip(*(predictions(run, split) for run in runs))]
         if not runs:
             return replace(self.nothing, name="ensemble", labels=row.labels)
-        dev = self.worth.of(said["dev"], label_subset(self.task, row.labels, 0).dev)
+        dev = self.significance.of(said["dev"], label_subset(self.task, row.labels, 0).dev)
         answers = tuple(said["test"])
-        one = Try(row.tries[0].seed, dev, self.worth.of(answers), answers)
-        return self.worth.bounded(Row("ensemble", row.labels, (one,), row.rate, row.batch))
+        one = SeedResult(row.seeds[0].seed, dev, self.significance.of(answers), answers)
+        return self.significance.bounded(Result("ensemble", row.labels, (one,), row.rate, row.batch))
 
 
-def _chosen(rows: Sequence[Row]) -> Row:
+def _chosen(rows: Sequence[Result]) -> Result:
     return next(row for row in rows if row.chosen)
 
 

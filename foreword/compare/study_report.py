@@ -1,27 +1,27 @@
-"""What fine-tuning with several seeds found: a table, a page with pictures and plain words, and a file for programs."""
+"""What a study found: a table, plots, the conclusions in words, and study.json."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foreword.basics.files import write_json
-from foreword.compare.significance import Apart, Row
+from foreword.compare.significance import Difference, Result
 from foreword.compare.study import Study
-from foreword.report.html import render
-from foreword.report.plot import COLOURS, as_svg, figure_of_height
-from foreword.report.terminal import aligned
+from foreword.report import Facts, Plot, Report, Section, Table, Text
+from foreword.report.plots import COLOURS, GREY
 from foreword.tasks.judging import METRICS
 from foreword.tasks.metrics import Interval, finite
-from foreword.transfer import answers_report as answered
+from foreword.transfer.answers_report import answers_plot
 from foreword.transfer.finetune import FEW
 from foreword.transfer.label_subset import label_subset
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 EXACT = 1e-9            # sums of shares are not exact: less than this is zero
 HEAD = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max", "95% (seeds)", "95% (examples)",
@@ -47,50 +47,39 @@ class Shown:
 
 def rows(study: Study) -> list[tuple[str, ...]]:
     shown, found = Shown(study), [HEAD]
-    for row in study.rows:
-        tuned = row.tries[0].run is not None
+    for row in study.results:
+        tuned = row.seeds[0].run is not None
         tests = [shown.number(one) for one in (row.test, row.spread, min(row.tests), max(row.tests))] if row.chosen else ["-"] * 4
         bounds = [shown.between(one) for one in (row.over_seeds, row.over_examples)] if row.chosen else ["-"] * 2
         found.append((row.name, str(row.labels or "all"), f"{row.rate:.2g}" if row.rate else "-", str(row.batch or "-"),
-                      str(len(row.tries)), shown.number(row.dev), *tests, *bounds,
-                      _lost(row) if tuned else "-"))                                 # type: ignore[arg-type]
+                      str(len(row.seeds)), shown.number(row.dev), *tests, *bounds,
+                      _collapsed(row) if tuned else "-"))                                 # type: ignore[arg-type]
     return found                                                                     # type: ignore[return-value]
 
 
-def _lost(row: Row) -> str:
-    return f"{row.collapsed} of {len(row.tries)}" + (f" ({row.diverged} diverged)" if row.diverged else "")
+def _collapsed(row: Result) -> str:
+    return f"{row.collapsed} of {len(row.seeds)}" + (f" ({row.diverged} diverged)" if row.diverged else "")
 
 
 def differences(study: Study) -> list[tuple[str, ...]]:
     shown = Shown(study)
     found: list[tuple[str, ...]] = [("labels", "model", "minus", "difference", "95% (seeds)", "95% (examples)", "seed by seed")]
-    for one in study.apart:
+    for one in study.differences:
         found.append((str(one.labels or "all"), one.name, one.minus, shown.signed(one.mean), shown.between(one.over_seeds, True),
                       shown.between(one.over_examples, True), " ".join(shown.signed(each) for each in one.each)))
     return found
 
 
-def table(study: Study) -> Iterator[str]:
-    """For the terminal."""
-    yield f"{study.task.name}: {study.metric}, mean over seeds"
-    yield from aligned(rows(study), left=(0,))
-    if study.apart:
-        yield ""
-        yield from aligned(differences(study), left=(1, 2, 6))
-    yield ""
-    yield from words(study)
-
-
 def words(study: Study) -> list[str]:
-    """What the numbers say, and which of it can be trusted."""
+    """The conclusions, and which differences are significant."""
     kept = [f"The best run on dev is {study.kept}: only its model was kept."] if study.kept else []
-    return [*(_found(study, row) for row in _main(study)), *(_trust(study, one) for one in study.apart), *kept]
+    return [*(_scores_of(study, row) for row in _main(study)), *(_significance(study, one) for one in study.differences), *kept]
 
 
 def notes(study: Study) -> list[str]:
     """What a reader must know of the numbers."""
     shown, task = Shown(study), study.task
-    tuned = [row for row in study.rows if row.tries[0].run]
+    tuned = [row for row in study.results if row.seeds[0].run]
     said = ["Rate, batch size and weights were chosen on dev; only what dev chose shows its score on test.",
             f"Dev has {_each(_devs(study))} examples, labels that were used too, and test {len(task.test):,}.",
             f"A seed has collapsed if it is not above {_each(study.floors, shown.number)} on dev, "
@@ -100,12 +89,12 @@ def notes(study: Study) -> list[str]:
                     "count as one answer to everything.")
     if any(row.labels for row in tuned):
         said.append("Every seed draws its own labels: the spread over seeds is also that.")
-    if any(row.collapsed and "-again-" in str(one.run) for row in tuned for one in row.tries):
+    if any(row.collapsed and "-again-" in str(one.run) for row in tuned for one in row.seeds):
         said.append("Seeds that collapsed were begun again with other chance: their scores are those of the last run.")
-    short = dict.fromkeys(str(row.labels or "all") for row in tuned if max(one.steps for one in row.tries) < FEW)
+    short = dict.fromkeys(str(row.labels or "all") for row in tuned if max(one.steps for one in row.seeds) < FEW)
     if short:
         said.append(f"With {', '.join(short)} labels a run took fewer than {FEW} steps: small data wants more --epochs.")
-    if len(tuned[0].tries) < 3:
+    if len(tuned[0].seeds) < 3:
         said.append("With so few seeds the spread is hardly known: --seeds 5.")
     return said
 
@@ -123,31 +112,31 @@ def _each(by_labels: dict[int | None, Any], write: Callable[[Any], str] = "{:,}"
     return ", ".join(f"{one} (with {size or 'all'} labels)" for size, one in said.items())
 
 
-def _main(study: Study) -> list[Row]:
-    return study.find(study.rows[0].name)
+def _main(study: Study) -> list[Result]:
+    return study.find(study.results[0].name)
 
 
-def _found(study: Study, row: Row) -> str:
+def _scores_of(study: Study, row: Result) -> str:
     shown = Shown(study)
-    beside = [f"{other.name} {shown.number(other.test)}" for other in study.rows
+    beside = [f"{other.name} {shown.number(other.test)}" for other in study.results
               if other.chosen and other.name != row.name and other.labels in (row.labels, None)
-              and (other.labels == row.labels or other is study.rows[-1])]
-    sure = f" ({shown.between(row.over_seeds)} over seeds)" if len(row.tries) > 1 else ""
-    lost = f" {row.collapsed} of {len(row.tries)} seeds collapsed." if row.collapsed else ""
+              and (other.labels == row.labels or other is study.results[-1])]
+    sure = f" ({shown.between(row.over_seeds)} over seeds)" if len(row.seeds) > 1 else ""
+    lost = f" {row.collapsed} of {len(row.seeds)} seeds collapsed." if row.collapsed else ""
     return (f"With {row.labels or 'all'} labels {row.name} gets {shown.number(row.test)} on test{sure}; "
             f"{', '.join(beside)}.{lost}")
 
 
-def _trust(study: Study, one: Apart) -> str:
+def _significance(study: Study, one: Difference) -> str:
     shown = Shown(study)
     both = [bounds for bounds in (one.over_seeds, one.over_examples) if math.isfinite(bounds[0])]
     beyond = [low > EXACT or high < -EXACT for low, high in both]
     if len(both) < 2:
-        verdict = "one seed is too few to trust it."
+        verdict = "one seed is too few to tell."
     elif all(beyond):
-        verdict = "it can be trusted, over seeds and over examples."
+        verdict = "significant over seeds and over examples."
     elif any(beyond):
-        verdict = f"it holds over {'seeds' if beyond[0] else 'examples'} but not over {'examples' if beyond[0] else 'seeds'}."
+        verdict = f"significant over {'seeds' if beyond[0] else 'examples'} but not over {'examples' if beyond[0] else 'seeds'}."
     else:
         verdict = "it may be chance."
     way = "above" if one.mean >= 0 else "below"
@@ -165,13 +154,14 @@ def values(study: Study) -> dict[str, Any]:
                   **(_tested(row) if row.chosen else {}),
                   "seeds": [{"seed": one.seed, "dev": one.dev, "collapsed": one.collapsed,
                              "run": str(one.run) if one.run else None, **({"test": one.test} if row.chosen else {})}
-                            for one in row.tries]} for row in study.rows],
+                            for one in row.seeds]} for row in study.results],
         "apart": [{"labels": one.labels, "model": one.name, "minus": one.minus, "difference": one.mean, "each": list(one.each),
-                   "over_seeds": _finite(one.over_seeds), "over_examples": _finite(one.over_examples)} for one in study.apart],
+                   "over_seeds": _finite(one.over_seeds), "over_examples": _finite(one.over_examples)}
+                  for one in study.differences],
     }
 
 
-def _tested(row: Row) -> dict[str, Any]:
+def _tested(row: Result) -> dict[str, Any]:
     return {"test": row.test, "sd": finite(row.spread), "min": min(row.tests), "max": max(row.tests),
             "over_seeds": _finite(row.over_seeds), "over_examples": _finite(row.over_examples)}
 
@@ -180,104 +170,103 @@ def _finite(bounds: Interval) -> list[float | None]:
     return [finite(one) for one in bounds]
 
 
-# --- pictures -----------------------------------------------------------------------------------------------------------
+# --- plots --------------------------------------------------------------------------------------------------------------
 
 
-def curve(study: Study) -> str:
+def _points(axes: Axes, places: Sequence[float], results: Sequence[Result], colour: str) -> None:
+    for place, result in zip(places, results):
+        axes.scatter([place] * len(result.seeds), [100 * one for one in result.tests], color=colour, s=7, alpha=0.6)
+
+
+def _bounds(results: Sequence[Result]) -> np.ndarray:
+    """[2, results]: where the mean over all seeds lies, in percent."""
+    return 100 * np.asarray([one.over_seeds if math.isfinite(one.over_seeds[0]) else (one.test, one.test) for one in results]).T
+
+
+def _finished(axes: Axes, study: Study, xlabel: str) -> None:
+    last = study.results[-1]
+    axes.axhline(100 * last.test, color=GREY, linewidth=0.8, linestyle=":", label=last.name)
+    axes.set_xlabel(xlabel)
+    axes.set_ylabel(f"{study.metric} on test")
+    axes.legend(frameon=False)
+
+
+def label_curve(study: Study) -> Plot | None:
     """Test by the number of labels, every model with its seeds; nothing where there is only one number."""
     if len(_main(study)) < 2:
-        return ""
-    figure, axes = figure_of_height(4.0)
-    scale = 100.0
-    names = dict.fromkeys(row.name for row in study.rows[:-1])
-    for name, colour in zip(names, itertools.cycle(COLOURS)):
-        points = sorted((row.labels or len(study.task.train), row) for row in study.find(name))
-        at, some = [place for place, _ in points], [row for _, row in points]
-        axes.plot(at, [scale * row.test for row in some], color=colour, marker="o", markersize=4, label=name)
-        bounds = [row.over_seeds if math.isfinite(row.over_seeds[0]) else (row.test, row.test) for row in some]
-        axes.fill_between(at, *(scale * np.asarray(bounds).T), color=colour, alpha=0.15, linewidth=0)
-        for place, row in points:
-            axes.scatter([place] * len(row.tries), [scale * one for one in row.tests], color=colour, s=7, alpha=0.6)
-    axes.axhline(scale * study.rows[-1].test, color="#5b6670", linewidth=0.8, linestyle=":", label=study.rows[-1].name)
-    shown = [scale * one for row in study.rows if row.chosen for one in row.tests]
-    axes.set_ylim(min(shown) - 5, min(max(shown) + 5, 103))            # a band of three seeds may be wider than all there is
-    axes.set_xscale("log")
-    axes.set_xticks(at, [f"{place:,}" for place in at])
-    axes.minorticks_off()
-    axes.set_xlabel("labels")
-    axes.set_ylabel(f"{study.metric} on test")
-    axes.legend(frameon=False)
-    return as_svg(figure)
+        return None
+
+    def draw(axes: Axes) -> None:
+        for name, colour in zip(dict.fromkeys(one.name for one in study.results[:-1]), itertools.cycle(COLOURS)):
+            points = sorted((one.labels or len(study.task.train), one) for one in study.find(name))
+            at, some = [place for place, _ in points], [one for _, one in points]
+            axes.plot(at, [100 * one.test for one in some], color=colour, marker="o", markersize=4, label=name)
+            axes.fill_between(at, *_bounds(some), color=colour, alpha=0.15, linewidth=0)
+            _points(axes, at, some, colour)
+        shown = [100 * test for one in study.results if one.chosen for test in one.tests]
+        axes.set_ylim(min(shown) - 5, min(max(shown) + 5, 103))        # a band of three seeds may be wider than all there is
+        axes.set_xscale("log")
+        axes.set_xticks(at, [f"{place:,}" for place in at])
+        axes.minorticks_off()
+        _finished(axes, study, "labels")
+    return Plot(4.0, draw, "Points are seeds, lines their means, bands the 95% confidence interval of the mean over seeds. "
+                           "Dotted: one answer to everything.")
 
 
-def side_by_side(study: Study) -> str:
-    """Test of every row with its seeds; nothing where there are several numbers of labels: `curve` shows those."""
+def side_by_side(study: Study) -> Plot | None:
+    """Test of every row with its seeds; nothing where there are several numbers of labels: the curve shows those."""
     if len(_main(study)) > 1:
-        return ""
-    rows = [row for row in study.rows if row.chosen][::-1]
-    figure, axes = figure_of_height(0.8 + 0.34 * len(rows))
-    scale = 100.0
-    for at, row in enumerate(rows):
-        colour = COLOURS[0] if row.name == _main(study)[0].name else COLOURS[1] if row.tries[0].run else COLOURS[-1]
-        low, high = row.over_seeds if math.isfinite(row.over_seeds[0]) else row.over_examples
-        if math.isfinite(low):
-            axes.plot([scale * low, scale * high], [at, at], color=colour, linewidth=5, alpha=0.25, solid_capstyle="butt",
-                      zorder=0)
-        axes.scatter([scale * one for one in row.tests], [at] * len(row.tries), color=colour, s=9, alpha=0.6, linewidths=0)
-        axes.scatter([scale * row.test], [at], color=colour, marker="|", s=160)
-    axes.set_yticks(range(len(rows)), [row.name for row in rows])
-    axes.set_ylim(-0.6, len(rows) - 0.4)
-    axes.set_xlabel(f"{study.metric} on test")
-    return as_svg(figure)
+        return None
+    results = [one for one in study.results if one.chosen][::-1]
+
+    def draw(axes: Axes) -> None:
+        for at, one in enumerate(results):
+            colour = COLOURS[0] if one.name == _main(study)[0].name else COLOURS[1] if one.seeds[0].run else COLOURS[-1]
+            low, high = one.over_seeds if math.isfinite(one.over_seeds[0]) else one.over_examples
+            if math.isfinite(low):
+                axes.plot([100 * low, 100 * high], [at, at], color=colour, linewidth=5, alpha=0.25, zorder=0,
+                          solid_capstyle="butt")
+            axes.scatter([100 * test for test in one.tests], [at] * len(one.seeds), color=colour, s=9, alpha=0.6, linewidths=0)
+            axes.scatter([100 * one.test], [at], color=colour, marker="|", s=160)
+        axes.set_yticks(range(len(results)), [one.name for one in results])
+        axes.set_ylim(-0.6, len(results) - 0.4)
+        axes.set_xlabel(f"{study.metric} on test")
+    return Plot(0.8 + 0.34 * len(results), draw, "Points are seeds, strokes their means, bars the 95% confidence interval of the "
+                                                 "mean over seeds (over examples where there is one seed).")
 
 
-def transferred(study: Study) -> str:
+def layers_curve(study: Study) -> Plot | None:
     """Test by the number of layers transferred (Radford et al. 2018, figure 2, left); nothing where that was not asked."""
-    rows = [row for row in study.rows if row.chosen and row.layers is not None]
-    if not rows:
-        return ""
-    figure, axes = figure_of_height(4.0)
-    scale = 100.0
-    for size, colour in zip(study.floors, itertools.cycle(COLOURS)):
-        points = sorted((row for row in rows if row.labels == size), key=lambda row: row.layers or 0)
-        at, means = [row.layers or 0 for row in points], [row.test for row in points]
-        bounds = [row.over_seeds if math.isfinite(row.over_seeds[0]) else (row.test, row.test) for row in points]
-        away = np.abs(np.asarray(bounds).T - means)
-        axes.errorbar(at, [scale * mean for mean in means], scale * away, color=colour, marker="o", markersize=4, capsize=3,
-                      label=f"{size or 'all'} labels")
-        for row in points:
-            axes.scatter([row.layers] * len(row.tries), [scale * one for one in row.tests], color=colour, s=7, alpha=0.6)
-    axes.axhline(scale * study.rows[-1].test, color="#5b6670", linewidth=0.8, linestyle=":", label=study.rows[-1].name)
-    axes.set_xticks(sorted({row.layers or 0 for row in rows}))
-    axes.set_xlabel("layers transferred")
-    axes.set_ylabel(f"{study.metric} on test")
-    axes.legend(frameon=False)
-    return as_svg(figure)
+    results = [one for one in study.results if one.chosen and one.layers is not None]
+    if not results:
+        return None
+
+    def draw(axes: Axes) -> None:
+        for size, colour in zip(study.floors, itertools.cycle(COLOURS)):
+            some = sorted((one for one in results if one.labels == size), key=lambda one: one.layers or 0)
+            at, means = [one.layers or 0 for one in some], 100 * np.asarray([one.test for one in some])
+            axes.errorbar(at, means, np.abs(_bounds(some) - means), color=colour, marker="o", markersize=4, capsize=3,
+                          label=f"{size or 'all'} labels")
+            _points(axes, at, some, colour)
+        axes.set_xticks(sorted({one.layers or 0 for one in results}))
+        _finished(axes, study, "layers transferred")
+    return Plot(4.0, draw, "The layers above are re-initialised. Points are seeds, bars the 95% confidence interval of "
+                           "the mean over seeds.")
 
 
-def answers(study: Study) -> str:
-    """What the median seed with most labels answered."""
-    return answered.picture(study.task, _main(study)[-1].median.answers)
-
-
-@dataclass
-class Page:
-    title: str
-    lead: list[str]
-    notes: list[str]
-    whose: str = ""
-    facts: list[tuple[str, str]] = field(default_factory=list)
-
-
-def save(study: Study, folder: Path, model: str) -> None:
-    """report.html and study.json."""
+def report(study: Study, folder: Path, model: str) -> Report:
+    """The page and study.json."""
     last, task = _main(study)[-1], study.task
-    page = Page(f"{model} on {task.name}", words(study), notes(study),
-                f"Test, by the seed that is in the middle on dev ({last.median.seed}), {last.labels or 'all'} labels. "
-                f"{answered.caption(task)}",
-                [("task", f"{task.name}: {task.learn.in_words}"), ("metric", study.metric),
-                 ("examples", f"train {len(task.train):,}, dev {_each(_devs(study))}, test {len(task.test):,}"),
-                 *(("note", note) for note in task.notes), ("runs", str(folder))])
-    render("tuned.html", folder / "report.html", page=page, rows=rows(study), apart=differences(study), curve=curve(study),
-           side_by_side=side_by_side(study), transferred=transferred(study), answers=answers(study))
-    write_json(folder / "study.json", values(study))
+    whose = f"Test, by the median seed on dev ({last.median.seed}), {last.labels or 'all'} labels."
+    facts = [("task", f"{task.name}: {task.learn.in_words}"), ("metric", study.metric),
+             ("examples", f"train {len(task.train):,}, dev {_each(_devs(study))}, test {len(task.test):,}"),
+             *(("note", note) for note in task.notes), ("runs", str(folder))]
+    apart = differences(study)
+    return Report(f"{model} on {task.name}", words(study), [
+        Section("Label curve", label_curve(study)), Section("Side by side", side_by_side(study)),
+        Section("Layers transferred", layers_curve(study)),
+        Section("Every setting", Table(rows(study), caption=f"{task.name}: {study.metric}, mean over seeds"),
+                Text(notes(study), note=True, page_only=True)),
+        Section("Differences, seed by seed", Table(apart, left=(1, 2, 6)) if len(apart) > 1 else None),
+        Section("Predictions", answers_plot(task, last.median.answers, whose)),
+        Section("How this was made", Facts(facts))], values(study))

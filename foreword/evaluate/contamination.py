@@ -13,7 +13,7 @@ from foreword.basics.files import cache_folder
 from foreword.basics.messages import Fault, thousands
 from foreword.basics.progress import say
 from foreword.evaluate.prompted import Outcome
-from foreword.report.terminal import aligned
+from foreword.report.report import aligned
 from foreword.runs.folder import RunFolder
 from foreword.tasks.metrics import finite
 from foreword.tasks.task import Task

@@ -9,7 +9,7 @@ from typing import Any
 
 from foreword.basics.files import write_text
 from foreword.evaluate.prompted import Outcome, Posed, shots_in_words
-from foreword.report.terminal import aligned
+from foreword.report.report import aligned
 from foreword.tasks.metrics import Interval, Metric, finite
 from foreword.tasks.prompted.request import Request
 

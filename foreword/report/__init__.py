@@ -1,1 +1,5 @@
-"""Sections of text, tables and plots, shown as a page, on the terminal or as JSON. Knows no model."""
+"""Reports: sections of text, tables and plots, shown as a page, in the terminal or as JSON. Knows no model."""
+
+from foreword.report.report import Facts, Plot, Report, Sample, Section, Table, Text
+
+__all__ = ["Facts", "Plot", "Report", "Sample", "Section", "Table", "Text"]

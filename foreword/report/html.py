@@ -1,15 +1,14 @@
-"""Pages: one HTML file each, that needs nothing else. Jinja is imported here alone."""
+"""A report as one HTML file that needs nothing else. Jinja is imported here alone."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-from foreword.basics.files import write_text
+if TYPE_CHECKING:
+    from foreword.report.report import Report
 
 
-def render(template: str, path: Path, **values: Any) -> None:
-    """A page of this room's templates, filled in."""
+def page(report: Report) -> str:
     from jinja2 import Environment, PackageLoader, select_autoescape
     pages = Environment(loader=PackageLoader("foreword.report", "."), autoescape=select_autoescape())
-    write_text(path, pages.get_template(template).render(**values))
+    return pages.get_template("report.html").render(report=report)

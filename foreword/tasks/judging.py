@@ -233,6 +233,10 @@ class Scored:
     count: int                         # of what was averaged: examples, or queries
     shown: str
 
+    @property
+    def between(self) -> str:
+        return f"{100 * self.interval[0]:.1f} to {100 * self.interval[1]:.1f}"
+
 
 def scored(metrics: Sequence[str], labels: Sequence[str], examples: Sequence[Example], predictions: Sequence[Any],
            interval: bool = True) -> list[Scored]:

@@ -42,7 +42,7 @@ def test_a_matrix_of_two_runs_and_two_sets(place: Path, tmp_path: Path) -> None:
     three, two, out = place / "run-three", place / "run-two", tmp_path / "out"
     words = ["evaluate", three, two, place / "three.csv", place / "two.csv"]
     text = run(*words, "--out", out, "--examples", tmp_path / "said.jsonl").right()
-    assert text.splitlines()[0].split()[:3] == ["asked", "learned", "on"]
+    assert text.splitlines()[0].split()[:3] == ["model", "trained", "on"]
     assert "three on two, two on three: labels joined to entailment, not_entailment." in text
     saved = json.loads((out / "crossed.json").read_text(encoding="utf-8"))
     assert [(one["learned"], one["task"]) for one in saved] == [(a, b) for a in NAMES for b in NAMES]

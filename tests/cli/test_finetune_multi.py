@@ -36,7 +36,7 @@ def test_several_tasks_and_then_one(base: Path, tmp_path: Path) -> None:
     assert lines[-1] == str(tmp_path / "run")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "bert on films, pairs" in page
-    assert [f"<h2>{name}: what it answers on test</h2>" in page for name in ("films", "pairs")] == [True, True]
+    assert [f"<h2>{name}: Predictions on test</h2>" in page for name in ("films", "pairs")] == [True, True]
     run("finetune", tmp_path / "run", films, "--out", tmp_path / "alone", *QUICK).right()
     passport = json.loads((tmp_path / "alone" / "passport.json").read_text())
     assert passport["start"]["path"] == str(tmp_path / "run" / "model-films")

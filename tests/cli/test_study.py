@@ -43,7 +43,7 @@ def test_layers_shares_and_another_model(tmp_path: Path) -> None:
     assert "25% of 48 training examples: 12" in said.err
     page = (out / "report.html").read_text(encoding="utf-8")
     assert page.count("<svg") == 3
-    assert "How much of it is transferred" in page
+    assert "Layers transferred" in page
     found = json.loads((out / "study.json").read_text(encoding="utf-8"))
     assert {(row["labels"], row["layers"]) for row in found["rows"] if row["layers"] is not None} == {(12, 0), (12, 2), (None, 0), (None, 2)}
     assert [one["minus"] for one in found["apart"]] == names[1:] * 2

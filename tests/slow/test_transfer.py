@@ -67,9 +67,9 @@ def test_what_was_read_before_is_worth_labels(name: str, text: Path, labelled: L
     train(recipe, tmp_path / "store", tmp_path / "run", hardware=Hardware())
     found = study(tmp_path / "run", labelled, tmp_path / "study", Tuning(epochs=20, batch_size=8, labels=LABELS),
                   Plan(seeds=5, compare=("scratch", "shuffled")), Hardware())
-    rows = {row.name: row for row in found.rows if row.chosen}
-    print(*(f"{row.name}: {row.test:.3f} {row.over_seeds}" for row in rows.values()), *found.apart, sep="\n")
-    apart = {one.minus: one for one in found.apart}
+    rows = {row.name: row for row in found.results if row.chosen}
+    print(*(f"{row.name}: {row.test:.3f} {row.over_seeds}" for row in rows.values()), *found.differences, sep="\n")
+    apart = {one.minus: one for one in found.differences}
     for control in ("scratch", "shuffled"):
         assert apart[control].over_seeds[0] > 0, f"{control}: {apart[control]}"
         assert apart[control].over_examples[0] > 0, f"{control}: {apart[control]}"

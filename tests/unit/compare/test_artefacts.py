@@ -11,7 +11,6 @@ from sklearn.metrics import mutual_info_score
 
 from foreword.basics.messages import Fault
 from foreword.compare import artefacts as probes
-from foreword.compare import artefacts_report as probed
 from foreword.compare import cross_dataset as crossing
 from foreword.tasks.example import Example
 from foreword.tasks.labelled.classify import Classification, PairClassification
@@ -46,14 +45,14 @@ def test_planted_artefacts_are_found(planted):
     found = probes.blind(planted)
     assert found.above > 0.15
     assert found.interval[0] > 0.15
-    assert "labels are given away" in probed.verdict(found)
+    assert "labels are given away" in probes.verdict(found)
     assert abs(found.shuffled.test[0].value - 1 / 3) < 0.04, "labels by lot are chance"
 
 
 def test_a_clean_set_is_called_clean():
     found = probes.blind(made(False))
     assert abs(found.above) < 0.03
-    assert "no sign" in probed.verdict(found)
+    assert "no sign" in probes.verdict(found)
 
 
 def test_the_blind_classifier_never_sees_the_premise(planted):
@@ -140,14 +139,13 @@ def test_coarser_labels_are_joined_and_others_refused(planted):
 
 
 def test_table_file_and_picture_say_the_same(planted, tmp_path):
-    found = probed.Probe(planted, probes.blind(planted), baselines.words(planted, name="both texts"), probes.cues(planted.train, LABELS, top=2),
+    found = probes.Probe(planted, probes.blind(planted), baselines.words(planted, name="both texts"), probes.cues(planted.train, LABELS, top=2),
                          probes.lengths(planted.train, LABELS))
-    table = "\n".join(probed.table(found))
-    values = probed.values(found)
+    table = "\n".join(probes.report(found).lines())
+    values = probes.values(found)
     assert f"{100 * values['accuracy']['second text only']['value']:.1f}" in table
     assert values["cues"]["contradiction"][0]["word"] == "nobody"
-    probed.save(found, tmp_path)
-    drawn = (tmp_path / "cues.svg").read_text(encoding="utf-8")
+    drawn = probes.cue_plot(found).svg()
     assert drawn.startswith("<svg")
     assert "nobody" in drawn
 

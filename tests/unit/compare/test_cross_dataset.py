@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.compare import cross_dataset_report as crossed
+from foreword.compare import cross_dataset as crossed
 from foreword.compare.cross_dataset import Learned, cross, matching, meanings, of_run
 from foreword.tasks.example import Example
 from foreword.tasks.labelled.classify import PairClassification
@@ -110,16 +110,14 @@ def test_of_several_heads_those_that_fit_are_asked(tmp_path: Path) -> None:
 def test_table_matrix_and_file_say_the_same(tmp_path: Path) -> None:
     sets = [pairs("snli", THREE, ["neutral>neutral", "entailment>neutral"]), pairs("scitail", ("entails", "neutral"), ["entails>entailment"] * 3)]
     found = [cross(who, other) for who in (parrot(), replace(parrot(), name="second")) for other in sets]
-    lines = list(crossed.lines(found))
-    assert lines[0].split() == ["asked", "learned", "on", "tested", "on", "metric", "value", "95%", "interval", "examples", "balanced",
-                                "commonest", "drop"]
+    lines = list(crossed.report(found).lines())
+    assert lines[0].split() == ["model", "trained", "on", "tested", "on", "metric", "value", "95%", "interval", "examples", "balanced",
+                                "majority", "drop"]
     assert lines[1].split()[:5] == ["parrot", "snli", "snli", "accuracy", "50.0"]
     assert lines[-1] == "snli on scitail: labels joined to entailment, not_entailment."
-    crossed.save(found, tmp_path)
-    assert (tmp_path / "crossed.json").is_file()
-    drawn = (tmp_path / "crossed.svg").read_text(encoding="utf-8")
+    drawn = crossed.matrix(found).svg()
     assert drawn.startswith("<svg")
-    for word in ("parrot (learned on snli)", "second (learned on snli)", "scitail", "50.0", "100.0", "tested on"):
+    for word in ("parrot (trained on snli)", "second (trained on snli)", "scitail", "50.0", "100.0", "tested on"):
         assert word in drawn, word
     values = crossed.values(found)
     assert [one["metrics"]["accuracy"]["value"] for one in values] == [0.5, 1.0, 0.5, 1.0]

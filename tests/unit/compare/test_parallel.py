@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from foreword.basics.messages import Diverged
-from foreword.compare import parallel as abreast
+from foreword.compare import parallel
 from foreword.compare.contenders import Plan
 from foreword.compare.parallel import Job, Runs
 from foreword.compare.study import Study, study
@@ -29,7 +29,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(where: Study) -> list[tuple[object, ...]]:
-    return [(row.name, row.labels, row.tests, tuple(one.answers for one in row.tries), row.over_examples) for row in where.rows]
+    return [(row.name, row.labels, row.tests, tuple(one.answers for one in row.seeds), row.over_examples) for row in where.results]
 
 
 @pytest.mark.thorough
@@ -83,16 +83,16 @@ def test_when_it_ends_early_what_is_under_way_is_saved(base: Path, tmp_path: Pat
 
 
 def test_little_work_is_not_parted(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(abreast, "cores", lambda: 8)
+    monkeypatch.setattr(parallel, "cores", lambda: 8)
     monkeypatch.setattr("foreword.compare.sweep.cores", lambda: 8)
     whole: LabelledTask = task("classify", 48)
     asked = []
-    monkeypatch.setattr(abreast, "paced", lambda sitting, threads: asked.append(threads) or 1e9)
+    monkeypatch.setattr(parallel, "paced", lambda sitting, threads: asked.append(threads) or 1e9)
     assert Runs(whole, Hardware())._quickest(jobs(base, tmp_path, 1e-3, 1e-3)) == 1
     assert asked == [8]
-    monkeypatch.setattr(abreast, "paced", lambda sitting, threads: 1.0)
+    monkeypatch.setattr(parallel, "paced", lambda sitting, threads: 1.0)
     assert Runs(whole, Hardware())._quickest(jobs(base, tmp_path, 1e-3, 1e-3)) == 8
-    monkeypatch.setattr(abreast, "free_memory", lambda device: 3 * abreast.EACH + 1000)
+    monkeypatch.setattr(parallel, "free_memory", lambda device: 3 * parallel.EACH + 1000)
     assert Runs(whole, Hardware())._quickest(jobs(base, tmp_path, 1e-3, 1e-3)) == 2
     assert Runs(whole, Hardware())._quickest(jobs(base, tmp_path, 1e-3)) == 1
     assert not tmp_path.joinpath("seed-0").exists()

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from foreword.basics.messages import Fault, Interrupted, RunFailed
-from foreword.compare import parallel as abreast
+from foreword.compare import parallel
 from foreword.compare import study as protocol
 from foreword.compare.contenders import Plan, rates_of
-from foreword.compare.significance import NOTHING, TOGETHER, Apart, Row, Try, Worth, over_seeds
+from foreword.compare.significance import NOTHING, TOGETHER, Difference, Result, SeedResult, Significance, over_seeds
 from foreword.compare.study import AGAIN, Study, study
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import LabelledTask
@@ -33,16 +33,16 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder("gpt2", tmp_path_factory.mktemp("base") / "gpt2")
 
 
-def tries(task: LabelledTask, *answers: list[str], dev: float = 0.5) -> tuple[Try, ...]:
-    worth = Worth(task)
-    return tuple(Try(seed, dev, worth.of(said), tuple(said)) for seed, said in enumerate(answers))
+def seed_results(task: LabelledTask, *answers: list[str], dev: float = 0.5) -> tuple[SeedResult, ...]:
+    worth = Significance(task)
+    return tuple(SeedResult(seed, dev, worth.of(said), tuple(said)) for seed, said in enumerate(answers))
 
 
 # --- sums ---------------------------------------------------------------------------------------------------------------
 
 
 def test_mean_spread_and_interval_are_those_of_a_sheet_of_paper() -> None:
-    row = Row("x", 16, tuple(Try(seed, 0.1 * seed, test, ()) for seed, test in enumerate([0.5, 0.6, 0.7, 0.8, 0.9])))
+    row = Result("x", 16, tuple(SeedResult(seed, 0.1 * seed, test, ()) for seed, test in enumerate([0.5, 0.6, 0.7, 0.8, 0.9])))
     assert row.dev == pytest.approx(0.2)
     assert row.test == pytest.approx(0.7)
     spread = math.sqrt((0.04 + 0.01 + 0 + 0.01 + 0.04) / 4)
@@ -53,12 +53,12 @@ def test_mean_spread_and_interval_are_those_of_a_sheet_of_paper() -> None:
 
 def test_a_mean_stays_where_the_metric_can_be_and_a_difference_does_not() -> None:
     whole = task("classify", test=8)
-    row = Worth(whole).bounded(Row("x", 16, tuple(Try(seed, 0.5, test, ("good",) * 8) for seed, test in enumerate([0.5, 1.0]))))
+    row = Significance(whole).bounded(Result("x", 16, tuple(SeedResult(seed, 0.5, test, ("good",) * 8) for seed, test in enumerate([0.5, 1.0]))))
     assert over_seeds(row.tests)[1] > 1.5
     assert row.over_seeds == (0.0, 1.0)
-    assert Worth(task("similarity")).measure.within == (-1.0, 1.0)                       # a correlation
-    assert Apart(16, "x", "y", (-0.5, 0.5), (0.0, 0.0)).over_seeds[0] < -1
-    assert math.isnan(Worth(whole).bounded(Row("x", 16, row.tries[:1])).over_seeds[0])
+    assert Significance(task("similarity")).measure.within == (-1.0, 1.0)                       # a correlation
+    assert Difference(16, "x", "y", (-0.5, 0.5), (0.0, 0.0)).over_seeds[0] < -1
+    assert math.isnan(Significance(whole).bounded(Result("x", 16, row.seeds[:1])).over_seeds[0])
 
 
 def test_the_paired_interval_is_that_of_the_differences() -> None:
@@ -70,8 +70,8 @@ def test_the_paired_interval_is_that_of_the_differences() -> None:
     def but(count: int) -> list[str]:
         return wrong[:count] + right[count:]
 
-    one, other = Row("a", 16, tries(whole, but(0), but(3), but(5))), Row("b", 16, tries(whole, but(1), but(4), but(7)))
-    apart = Worth(whole).apart(one, other)
+    one, other = Result("a", 16, seed_results(whole, but(0), but(3), but(5))), Result("b", 16, seed_results(whole, but(1), but(4), but(7)))
+    apart = Significance(whole).difference(one, other)
     assert apart.each == pytest.approx((1 / 8, 1 / 8, 2 / 8))
     mean, spread = 1 / 6, math.sqrt(((1 / 24) ** 2 * 2 + (1 / 12) ** 2) / 2)
     assert apart.over_seeds == pytest.approx((mean - T2 * spread / math.sqrt(3), mean + T2 * spread / math.sqrt(3)))
@@ -82,10 +82,10 @@ def test_examples_are_drawn_once_for_all_seeds_and_both_rows() -> None:
     whole = task("classify", test=12)
     right = [str(one.label) for one in whole.test]
     none = [{"good": "bad", "bad": "good"}[label] for label in right]
-    worth = Worth(whole)
-    same = Row("a", 16, tries(whole, none[:4] + right[4:], none[:6] + right[6:]))
-    assert worth.apart(same, same).over_examples == pytest.approx((0, 0))
-    low, high = worth.apart(same, Row("b", 16, tries(whole, none))).over_examples           # one try beside each
+    worth = Significance(whole)
+    same = Result("a", 16, seed_results(whole, none[:4] + right[4:], none[:6] + right[6:]))
+    assert worth.difference(same, same).over_examples == pytest.approx((0, 0))
+    low, high = worth.difference(same, Result("b", 16, seed_results(whole, none))).over_examples           # one try beside each
     draws = np.random.default_rng(1).multinomial(12, [1 / 12] * 12, 20000)
     better = np.asarray([0] * 4 + [0.5] * 2 + [1.0] * 6)
     assert (low, high) == pytest.approx(np.quantile(draws @ better / 12, [0.025, 0.975]), abs=0.05)
@@ -96,7 +96,7 @@ def test_knowing_nothing_is_the_same_answer_to_everything(kind: str) -> None:
     whole = task(kind, 24, 9, 9)
     constant = NOTHING[kind](whole.train)
     said = [constant(example) for example in whole.test]
-    assert Worth(whole).of(said) < 0.8
+    assert Significance(whole).of(said) < 0.8
     assert len({str(one) for one in said}) == 1 or kind == "tag"
 
 
@@ -129,12 +129,12 @@ def test_fewer_labels_are_among_more_and_keep_the_shares() -> None:
 def test_a_study_runs_every_setting_with_every_seed(base: Path, tmp_path: Path) -> None:
     whole = task("classify")
     found = study(base, whole, tmp_path / "out", QUICK, Plan(2, curve=(16, None), compare=("scratch",), ensemble=True))
-    assert [(row.name, row.labels) for row in found.rows] == [
+    assert [(row.name, row.labels) for row in found.results] == [
         (name, size) for size in (16, None) for name in ("pretrained", "scratch", "ensemble", "TF-IDF", "bag of features")] + [("majority", None)]
-    assert [(one.labels, one.minus) for one in found.apart] == [
+    assert [(one.labels, one.minus) for one in found.differences] == [
         (size, name) for size in (16, None) for name in ("scratch", "TF-IDF", "bag of features")]
-    for row, inside in zip(found.rows[:2], ("", "scratch")):
-        for seed, one in enumerate(row.tries):
+    for row, inside in zip(found.results[:2], ("", "scratch")):
+        for seed, one in enumerate(row.seeds):
             run = RunFolder(tmp_path / "out" / "labels-16" / inside / f"seed-{seed}")
             passport = run.passport()
             assert one.run == run.path
@@ -143,12 +143,12 @@ def test_a_study_runs_every_setting_with_every_seed(base: Path, tmp_path: Path) 
             assert passport["task"]["examples"]["train"] == 16
             assert one.dev == passport["scores"]["dev"]["accuracy"]["value"]
             assert one.test == pytest.approx(passport["scores"]["test"]["accuracy"]["value"])
-    assert [len(row.tries) for row in found.find("TF-IDF")] == [2, 1]         # each seed's own 16 labels; all are all
+    assert [len(row.seeds) for row in found.find("TF-IDF")] == [2, 1]         # each seed's own 16 labels; all are all
 
 
 def outcome(found: Study) -> list[tuple]:
     return [(row.name, row.labels, row.rate, row.batch, row.chosen, row.dev, row.collapsed, row.median.seed)
-            for row in found.rows if row.tries[0].run]
+            for row in found.results if row.seeds[0].run]
 
 
 def test_test_has_no_say(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_test_has_no_say(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     how, plan = replace(QUICK, learning_rate=None), Plan(2, grid=True, restarts=1)
     one, two = (study(base, some, tmp_path / name, how, plan) for name, some in (("right", whole), ("wrong", poisoned)))
     assert outcome(one) == outcome(two)
-    cells = one.rows[:3]
+    cells = one.results[:3]
     assert sum(row.chosen for row in cells) == 1
     assert max(cells, key=lambda row: row.dev).chosen
     assert one.find("pretrained")[0].test == pytest.approx(1 - two.find("pretrained")[0].test)
@@ -172,7 +172,7 @@ def test_of_several_rates_dev_chooses_for_every_beginning(base: Path, tmp_path: 
     """One rate at which nothing is learned, one at which everything is: each is tried, in a folder of its own."""
     found = study(base, task("classify", 48), tmp_path / "out", replace(QUICK, epochs=8, learning_rate=None),
                   Plan(2, rates=(1e-9, 3e-3), compare=("scratch",)))
-    tuned = [row for row in found.rows if row.tries[0].run]
+    tuned = [row for row in found.results if row.seeds[0].run]
     assert [(row.name, row.rate, row.chosen) for row in tuned] == [
         (name, rate, rate == 3e-3) for name in ("pretrained", "scratch") for rate in (1e-9, 3e-3)]
     assert (tmp_path / "out" / "rate-3.00e-03-batch-16" / "seed-1").is_dir()
@@ -190,23 +190,23 @@ def test_a_seed_that_learned_nothing_has_collapsed_and_begins_again(base: Path, 
     whole = task("classify", 48)
     half = replace(whole, dev=tuple(replace(one, texts=("the day",)) for one in whole.dev))      # every answer is the same
     found = study(base, half, tmp_path / "out", replace(QUICK, labels=16), Plan(2, restarts=1))
-    row = found.rows[0]
+    row = found.results[0]
     assert found.floors == {16: 0.5}
     assert row.collapsed == 2
-    for seed, one in enumerate(row.tries):
+    for seed, one in enumerate(row.seeds):
         assert one.run == tmp_path / "out" / f"seed-{seed}-again-1"
         assert one.seed == seed
         first, again = (RunFolder(tmp_path / "out" / name) for name in (f"seed-{seed}", f"seed-{seed}-again-1"))
         assert again.passport()["seed"] == seed + AGAIN
         assert first.passport()["data"] == again.passport()["data"]                            # the same examples
     learned = study(base, whole, tmp_path / "learned", replace(QUICK, epochs=8), Plan(2, restarts=1))
-    assert learned.rows[0].collapsed == 0
+    assert learned.results[0].collapsed == 0
     assert not list((tmp_path / "learned").glob("*again*"))
 
 
 def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, plan = task("classify", 32), Plan(3)
-    real, asked = abreast.finetune, []
+    real, asked = parallel.finetune, []
 
     def until_the_third(model: Path, task: LabelledTask, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
         asked.append(how.seed)
@@ -214,14 +214,14 @@ def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypa
             raise KeyboardInterrupt
         return real(model, task, out, how)
 
-    monkeypatch.setattr(abreast, "finetune", until_the_third)
+    monkeypatch.setattr(parallel, "finetune", until_the_third)
     with pytest.raises(KeyboardInterrupt):
         study(base, whole, tmp_path / "out", QUICK, plan)
     monkeypatch.undo()
     kept = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("predictions.jsonl")}
     assert {path.parts[-2] for path in kept} == {"seed-0", "seed-1"}
     found = study(base, whole, tmp_path / "out", QUICK, plan)
-    assert len(found.rows[0].tries) == 3
+    assert len(found.results[0].seeds) == 3
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
     monkeypatch.setattr(FinetuneRun, "go", lambda self: pytest.fail("nothing is left to do"))
     assert study(base, whole, tmp_path / "out", QUICK, plan) == found
@@ -242,7 +242,7 @@ def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(base: Path, tmp_
     assert len(runs) == 12
     for run in runs:
         assert {path.name for path in run.iterdir()} - {"model"} == {"recipe.toml", "passport.json", "metrics.jsonl", "predictions.jsonl"}
-    best = max(found.find("pretrained")[0].tries, key=lambda one: (one.dev, -one.seed))          # all labels, of equals the first
+    best = max(found.find("pretrained")[0].seeds, key=lambda one: (one.dev, -one.seed))          # all labels, of equals the first
     assert found.kept == best.run
     assert models(out) == {str(best.run.relative_to(out))}
     told = [(run, (run / "metrics.jsonl").read_bytes()) for run in runs]
@@ -255,14 +255,14 @@ def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(base: Path, tmp_
 @pytest.mark.thorough
 def test_never_more_models_than_two(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it runs: the best so far, and the one under way."""
-    real, seen = abreast.finetune, []
+    real, seen = parallel.finetune, []
 
     def watched(*given: Any) -> RunFolder:
         run = real(*given)
         seen.append(len(models(tmp_path / "out")))
         return run
 
-    monkeypatch.setattr(abreast, "finetune", watched)
+    monkeypatch.setattr(parallel, "finetune", watched)
     study(base, task("classify", 32), tmp_path / "out", QUICK, Plan(4, compare=("scratch",)))
     assert len(seen) == 8
     assert max(seen) == 2
@@ -273,12 +273,12 @@ def test_never_more_models_than_two(base: Path, tmp_path: Path, monkeypatch: pyt
 
 def failing(monkeypatch: pytest.MonkeyPatch, *seeds: int) -> None:
     """These take steps so wide that their loss is no number."""
-    real = abreast.finetune
+    real = parallel.finetune
 
     def wide(model: Path, task: LabelledTask, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
         return real(model, task, out, replace(how, learning_rate=1e30) if how.seed in seeds else how)
 
-    monkeypatch.setattr(abreast, "finetune", wide)
+    monkeypatch.setattr(parallel, "finetune", wide)
 
 
 def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -286,14 +286,14 @@ def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_
     how = replace(QUICK, epochs=8)
     failing(monkeypatch, 1)
     found = study(base, whole, tmp_path / "out", how, plan)
-    row, nothing = found.rows[0], found.rows[-1]
+    row, nothing = found.results[0], found.results[-1]
     assert (row.collapsed, row.diverged) == (1, 1)
-    assert (row.tries[1].dev, row.tries[1].test) == (found.floors[None], nothing.test)
-    assert row.tries[1].answers == nothing.tries[0].answers
+    assert (row.seeds[1].dev, row.seeds[1].test) == (found.floors[None], nothing.test)
+    assert row.seeds[1].answers == nothing.seeds[0].answers
     assert not list((tmp_path / "out" / "seed-1").glob("checkpoints/*"))
     assert "seed-1" not in models(tmp_path / "out")
-    assert found.find("ensemble")[0].tries[0].answers == tuple(                      # of the two that say something
-        TOGETHER["classify"](lines) for lines in zip(*(protocol.predictions(RunFolder(one.run), "test") for one in row.tries[::2])))
+    assert found.find("ensemble")[0].seeds[0].answers == tuple(                      # of the two that say something
+        TOGETHER["classify"](lines) for lines in zip(*(protocol.predictions(RunFolder(one.run), "test") for one in row.seeds[::2])))
     monkeypatch.setattr(FinetuneRun, "go", lambda self: pytest.fail("it would fail again"))
     assert study(base, whole, tmp_path / "out", how, plan) == found
 
@@ -301,7 +301,7 @@ def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_
 def test_a_seed_that_failed_begins_again(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, 0, 1, 1 + AGAIN)
     found = study(base, task("classify", 64), tmp_path / "out", replace(QUICK, epochs=8), Plan(2, restarts=1))
-    saved, lost = found.rows[0].tries
+    saved, lost = found.results[0].seeds
     assert (saved.collapsed, saved.diverged, saved.run.name) == (True, True, "seed-0-again-1")
     assert saved.dev > found.floors[None] == lost.dev
     assert lost.run.name == "seed-1-again-1"
@@ -310,9 +310,9 @@ def test_a_seed_that_failed_begins_again(base: Path, tmp_path: Path, monkeypatch
 def test_when_every_seed_fails_the_table_says_so(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     failing(monkeypatch, 0, 1)
     found = study(base, task("classify", 64), tmp_path / "out", QUICK, Plan(2, ensemble=True))
-    assert found.rows[0].diverged == 2
+    assert found.results[0].diverged == 2
     assert found.kept is None
-    assert found.find("ensemble")[0].test == found.rows[-1].test
+    assert found.find("ensemble")[0].test == found.results[-1].test
 
 
 @pytest.mark.parametrize("fault", [RunFailed("The disk is full."), Interrupted("stopped"), Fault("another")])
@@ -320,7 +320,7 @@ def test_other_failures_end_it(fault: Fault, base: Path, tmp_path: Path, monkeyp
     def failed(*given: object) -> RunFolder:
         raise fault
 
-    monkeypatch.setattr(abreast, "finetune", failed)
+    monkeypatch.setattr(parallel, "finetune", failed)
     with pytest.raises(type(fault)) as found:
         study(base, task("classify", 64), tmp_path / "out", QUICK, Plan(2))
     assert found.value is fault
@@ -333,8 +333,8 @@ def test_other_failures_end_it(fault: Fault, base: Path, tmp_path: Path, monkeyp
 def test_a_model_beside_its_own_copy_is_no_better(base: Path, tmp_path: Path) -> None:
     shutil.copytree(base, tmp_path / "copy")
     found = study(base, task("classify", 48), tmp_path / "out", QUICK, Plan(2, curve=(16, None), compare=(str(tmp_path / "copy"),)))
-    assert [row.name for row in found.rows[:2]] == ["gpt2", "copy"]
-    beside = [one for one in found.apart if one.minus == "copy"]
+    assert [row.name for row in found.results[:2]] == ["gpt2", "copy"]
+    beside = [one for one in found.differences if one.minus == "copy"]
     assert [one.labels for one in beside] == [16, None]
     assert all(one.each == (0, 0) and one.over_examples == pytest.approx((0, 0)) for one in beside)
     assert (tmp_path / "out" / "labels-16" / "model-copy" / "seed-0" / "predictions.jsonl").is_file()
@@ -343,22 +343,22 @@ def test_a_model_beside_its_own_copy_is_no_better(base: Path, tmp_path: Path) ->
 def test_all_layers_are_as_many_as_there_are(base: Path, tmp_path: Path) -> None:
     """Two of two transferred are the whole network; none of them is another."""
     found = study(base, task("classify", 48), tmp_path / "out", QUICK, Plan(2, layers=(0, 2, None)))
-    assert [(row.name, row.layers) for row in found.rows[:3]] == [("pretrained", 2), ("0 layers", 0), ("2 layers", 2)]
+    assert [(row.name, row.layers) for row in found.results[:3]] == [("pretrained", 2), ("0 layers", 0), ("2 layers", 2)]
     weights = {place: [RunFolder(tmp_path / "out" / place / f"seed-{seed}").passport()["start"]["weights"] for seed in (0, 1)]
                for place in ("", "layers-0", "layers-2")}
     assert weights[""] == weights["layers-2"]
     assert not set(weights[""]) & set(weights["layers-0"])
-    assert [one.each for one in found.apart if one.minus == "2 layers"] == [(0, 0)]
+    assert [one.each for one in found.differences if one.minus == "2 layers"] == [(0, 0)]
 
 
 @pytest.mark.thorough
 def test_from_exchanged_labels_nothing_is_learned(base: Path, tmp_path: Path) -> None:
     whole, how = task("classify", 96, 40, 200), replace(QUICK, epochs=8)
     found = study(base, whole, tmp_path / "out", replace(how, labels=64), Plan(3, compare=("shuffled-labels", "scratch")))
-    row = {one.name: one for one in found.rows}
+    row = {one.name: one for one in found.results}
     assert row["pretrained"].test > 0.9
     assert row["shuffled-labels"].test == pytest.approx(0.5, abs=0.2)
-    assert [one.minus for one in found.apart] == ["shuffled-labels", "scratch", "TF-IDF", "bag of features"]
+    assert [one.minus for one in found.differences] == ["shuffled-labels", "scratch", "TF-IDF", "bag of features"]
     passports = [RunFolder(tmp_path / "out" / place / "seed-0").passport() for place in ("", "shuffled-labels")]
     assert passports[0]["start"] == passports[1]["start"]
     assert passports[0]["data"] != passports[1]["data"]
@@ -372,15 +372,15 @@ def test_with_few_labels_dev_is_small_for_everyone(base: Path, tmp_path: Path) -
              for path in (tmp_path / "out").rglob("recipe.toml")}
     assert sizes == {"labels-16": 500, "labels-all": 700}
     assert set(found.floors) == {16, None}
-    assert found.find("TF-IDF")[0].tries[0].dev * 500 == pytest.approx(round(found.find("TF-IDF")[0].tries[0].dev * 500))
+    assert found.find("TF-IDF")[0].seeds[0].dev * 500 == pytest.approx(round(found.find("TF-IDF")[0].seeds[0].dev * 500))
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classify"])
 def test_every_kind_can_be_studied(kind: str, base: Path, tmp_path: Path) -> None:
     plan = Plan(2, ensemble=kind in TOGETHER)
     found = study(base, task(kind, 24, 9, 9), tmp_path / "out", replace(QUICK, epochs=1), plan)
-    assert found.rows[0].name == "pretrained"
-    assert ("TF-IDF" in [row.name for row in found.rows]) == (kind in ("pair", "similarity"))
+    assert found.results[0].name == "pretrained"
+    assert ("TF-IDF" in [row.name for row in found.results]) == (kind in ("pair", "similarity"))
 
 
 def test_everything_wrong_is_said_before_anything_is_done(base: Path, tmp_path: Path) -> None:
@@ -400,5 +400,5 @@ def test_everything_wrong_is_said_before_anything_is_done(base: Path, tmp_path: 
 
 
 def test_the_median_is_in_the_middle_on_dev() -> None:
-    row = Row("x", None, tuple(Try(seed, dev, 0.0, ()) for seed, dev in enumerate([0.9, 0.2, 0.5])))
+    row = Result("x", None, tuple(SeedResult(seed, dev, 0.0, ()) for seed, dev in enumerate([0.9, 0.2, 0.5])))
     assert row.median.seed == 2

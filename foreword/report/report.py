@@ -1,0 +1,159 @@
+"""A report: sections of text, tables and plots, written once and shown as a page, in the terminal, or as JSON.
+
+    table = Table([("split", "accuracy"), ("test", "84.1")])
+    Report("GPT-2 on MRPC", ["Accuracy 84.1 on test."], [Section("Results", table)]).save(folder)
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from foreword.basics.files import write_json, write_text
+from foreword.report.html import page
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Text:
+    """Paragraphs. On a page a note is smaller than other text; in the terminal every line stands alone."""
+
+    lines: Sequence[str]
+    note: bool = False
+    page_only: bool = False
+    kind = "text"
+
+    def terminal(self) -> Iterator[str]:
+        yield from () if self.page_only else self.lines
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells, the head first."""
+
+    rows: Sequence[Sequence[str]]
+    left: Sequence[int] = (0,)           # columns that begin at the left in the terminal
+    caption: str = ""
+    best: int | None = None              # the row that a page highlights, the head being row 0
+    kind = "table"
+
+    def terminal(self) -> Iterator[str]:
+        if self.caption:
+            yield self.caption
+        yield from aligned(self.rows, self.left)
+
+    @property
+    def wide(self) -> bool:
+        return len(self.rows[0]) > 7
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A drawing, made only when a page is: `draw` is given the axes."""
+
+    height: float                        # inches; the width is a page's
+    draw: Callable[[Axes], object]
+    note: str = ""
+    kind = "plot"
+
+    def svg(self) -> str:
+        from foreword.report.plots import svg
+        return svg(self.height, self.draw)
+
+    def terminal(self) -> Iterator[str]:
+        yield from ()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Text that a model read or wrote, shown as it is; what it was given is marked."""
+
+    caption: str
+    text: str
+    given: str = ""
+    below: str = ""                      # a line about it
+    kind = "sample"
+
+    def terminal(self) -> Iterator[str]:
+        yield from ()
+
+
+@dataclass(frozen=True)
+class Facts:
+    """How something was made: names and values, and what unfolds below them."""
+
+    pairs: Sequence[tuple[str, str]]
+    details: tuple[str, str] | None = None      # (what it is, the text)
+    kind = "facts"
+
+    def terminal(self) -> Iterator[str]:
+        yield from ()
+
+
+Block = Text | Table | Plot | Sample | Facts
+
+
+class Section:
+    """A title, which only a page shows, and blocks; those that are None are left out."""
+
+    def __init__(self, title: str, *blocks: Block | None):
+        self.title, self.blocks = title, tuple(block for block in blocks if block is not None)
+
+    def terminal(self) -> list[str]:
+        return [line for block in self.blocks for line in block.terminal()]
+
+
+@dataclass
+class Report:
+    """What was found, in words first. In the terminal these come last, where they are read first."""
+
+    title: str
+    lead: Sequence[str]
+    sections: Sequence[Section]
+    values: object = None                # for programs, where tables and text are not enough
+
+    def lines(self) -> Iterator[str]:
+        """For the terminal: sections, separated by empty lines, then what was found."""
+        parts = [*(section.terminal() for section in self.sections), list(self.lead)]
+        for number, lines in enumerate([lines for lines in parts if lines]):
+            yield from ["", *lines] if number else lines
+
+    def html(self) -> str:
+        """A page that needs nothing else."""
+        return page(self)
+
+    def json(self) -> str:
+        return json.dumps(self.data(), ensure_ascii=False)
+
+    def data(self) -> object:
+        if self.values is not None:
+            return self.values
+        return {"title": self.title, "lead": list(self.lead), "sections": [
+            {"title": section.title,
+             "text": [line for block in section.blocks if isinstance(block, Text) for line in block.lines],
+             "tables": [list(map(list, block.rows)) for block in section.blocks if isinstance(block, Table)]}
+            for section in self.sections]}
+
+    def show(self, as_json: bool = False) -> None:
+        print(self.json() if as_json else "\n".join(self.lines()))
+
+    def save(self, folder: Path, data: str = "") -> Path:
+        """report.html in a folder; `data`: also a JSON file of that name."""
+        write_text(folder / "report.html", self.html())
+        if data:
+            write_json(folder / data, self.data())
+        return folder / "report.html"
+
+
+def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> Iterator[str]:
+    """Columns below each other; those that are not `left` end at the right."""
+    widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
+    for row in rows:
+        cells = (f"{cell:<{width}}" if place in left else f"{cell:>{width}}"
+                 for place, (cell, width) in enumerate(zip(row, widths)))
+        yield "  ".join(cells).rstrip()
