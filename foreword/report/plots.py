@@ -111,7 +111,7 @@ def scatter(true: Sequence[float], predicted: Sequence[float], note: str = "") -
 def histograms(groups: Mapping[str, Sequence[float]], xlabel: str, note: str = "") -> Plot:
     """How the numbers of each group are distributed, in percent of the group, over the same bins."""
     def draw(axes: Axes) -> None:
-        edges = np.histogram_bin_edges(np.concatenate([np.asarray(some, float) for some in groups.values()]), 30)
+        edges = np.histogram_bin_edges(np.concatenate([np.asarray(some, float) for some in groups.values()]), 30).tolist()
         for (name, some), colour in zip(groups.items(), (BLUE, ORANGE, *COLOURS[2:])):
             if len(some):
                 axes.hist(some, edges, weights=np.full(len(some), 100 / len(some)), color=colour, alpha=0.6, label=name)

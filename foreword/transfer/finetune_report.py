@@ -16,7 +16,7 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.answers_report import Mistake, answers_plot, mistakes
 
 CUT = 600        # characters of a text that a page shows
-HEAD = ("split", "metric", "value", "95%", "of")
+HEAD: tuple[str, ...] = ("split", "metric", "value", "95%", "of")
 
 
 def report(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Report:
