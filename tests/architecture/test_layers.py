@@ -83,6 +83,7 @@ def test_importing_foreword_is_light() -> None:
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout == "ok\n"
 
 
+@pytest.mark.thorough
 def test_core_dependencies_are_enough_to_import_everything() -> None:
     """`make demo` installs no extra, and neither does `pip install foreword`; harness.py is a class of lm-eval's."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
