@@ -34,9 +34,10 @@ def entries() -> list[Entry]:
         line = [mine]
         while (above := values.get(line[-1].get("extends", ""))) is not None:
             line.append(above)
-        sizes = tuple(dict.fromkeys(size for one in reversed(line) for size in one.get("sizes", {})))
+        sizes = {size: given for one in reversed(line) for size, given in one.get("sizes", {}).items()}
         comment = [line.lstrip("# ").strip() for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
-        found[name] = Entry(name, path.stem[:4], mine.get("paper", parent.get("paper", "")), mine.get("extends", ""), sizes,
+        found[name] = Entry(name, path.stem[:4], mine.get("paper", parent.get("paper", "")), mine.get("extends", ""),
+                            tuple(size for size, given in sizes.items() if given is not False),
                             comment[0] if comment else "")
     return list(found.values())
 

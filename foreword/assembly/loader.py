@@ -32,6 +32,8 @@ def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool
     merged = Written()
     for path, values, lines in reversed(chain):
         merged.lay_over(values, {key: f"{shown(path)}:{line}" for key, line in lines.items()})
+        if "sizes" in merged.values:        # `xl = false`: a size of the parent that this system does not have
+            merged.values["sizes"] = {size: given for size, given in merged.values["sizes"].items() if given is not False}
     if named and not Path(name).is_dir():
         merged.trust(merged.values)
     sizes = merged.values.pop("sizes", {})

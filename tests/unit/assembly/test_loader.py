@@ -84,6 +84,15 @@ def test_sizes_merge_with_the_parents(files):
         loader.load("child.toml", "bgi")
 
 
+def test_a_size_of_the_parent_can_be_left_out(files):
+    files("child", 'extends = "parent.toml"\nname = "child"\n[sizes]\nbig = false\n')
+    files("grandchild", 'extends = "child.toml"\nname = "grandchild"\n[training.optimizer]\nkind = "sgd"\nlearning_rate = 0.5\n')
+    for name in ("child.toml", "grandchild.toml"):
+        assert loader.load(name, "small").network.layers == 1
+        with pytest.raises(Fault, match=r"has no size 'big'\..*Sizes: small\."):
+            loader.load(name, "big")
+
+
 def test_settings_come_last_and_are_checked_like_the_file(files):
     recipe = loader.load("parent.toml", "big", ["network.layers=3", "training.optimizer.learning_rate=1e-2", "name=other"])
     assert (recipe.network.layers, recipe.network.width) == (3, 64)
@@ -161,3 +170,4 @@ def test_the_catalogue_is_the_history():
     assert {entry.name for entry in entries} == set(catalogue.built_in())
     assert all(entry.about and entry.paper for entry in entries)
     assert {entry.name: entry.sizes for entry in entries}["gpt2"] == ("laptop", "small", "medium", "large", "xl")
+    assert {entry.name: entry.sizes for entry in entries}["dialogpt-backward"] == ("laptop", "small", "medium", "large")
