@@ -89,18 +89,18 @@ def tiny(name: str, *more: str) -> Recipe:
     return _tiny(name, tuple(more))
 
 
-def learns_by_gradient(name: str) -> bool:
-    return loader.load(name).head is not None
+def trained_by(kind: str) -> list[str]:
+    """The recipes that learn by this kind of training."""
+    return [name for name in RECIPES if loader.load(name).network.trained_by == kind]
 
 
-def reads_on(name: str) -> bool:
-    """Whether a recipe's model reads left to right, so that it can be asked for next tokens."""
-    return "[mask]" not in loader.load(name).objective.specials
+def able_to(ability: str) -> list[str]:
+    """The recipes whose models declare this ability."""
+    return [name for name in RECIPES if ability in loader.load(name).abilities()]
 
 
-GRADIENT = [name for name in RECIPES if learns_by_gradient(name)]
-COUNTING = [name for name in RECIPES if not learns_by_gradient(name)]
-READERS = [name for name in RECIPES if reads_on(name)]
+GRADIENT, COUNTING = trained_by("gradient"), trained_by("counting")
+READERS = able_to("score")        # left to right: they can be asked for next tokens
 
 
 def store_kind(recipe: Recipe) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.messages import Fault
@@ -21,10 +21,10 @@ def model_for(recipe: Recipe, vocabulary: Vocabulary) -> Any:
     if head is None:
         return made
 
-    def token_head() -> nn.Module:
-        return head.build(made.width, vocabulary.size, made.table())      # type: ignore[attr-defined]
+    def token_head(width: int | None = None, table: Tensor | None = None) -> nn.Module:
+        return head.build(width or made.width, vocabulary.size, made.table() if table is None else table)
 
-    heads = recipe.objective.heads(made.width, token_head)
+    heads = recipe.objective.heads(made, token_head)
     for module in heads.values():
         made.draw(module)
     return Model(made, heads)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
 
 from pydantic import SerializeAsAny, ValidationInfo, field_validator
@@ -10,7 +10,9 @@ from pydantic import SerializeAsAny, ValidationInfo, field_validator
 from foreword import batches, counts, networks, objectives, parts, tokens, training
 from foreword.basics.registry import Table
 from foreword.basics.spec import Spec
-from foreword.batches.cuts import Cut
+from foreword.batches.cuts import Cut, RowSize
+from foreword.counts.model import CountSpec
+from foreword.networks.base import NetworkSpec
 from foreword.objectives.base import Objective
 from foreword.parts.heads import HeadSpec
 from foreword.training.learner import TrainingSpec
@@ -30,7 +32,7 @@ class Recipe(Spec):
     paper: str = ""
     extends: str = ""
     size: str = ""
-    network: SerializeAsAny[Spec]
+    network: SerializeAsAny[NetworkSpec | CountSpec]
     head: SerializeAsAny[HeadSpec] | None = None        # count models have none: they answer for themselves
     objective: SerializeAsAny[Objective]
     batches: SerializeAsAny[Cut]
@@ -40,20 +42,27 @@ class Recipe(Spec):
     @field_validator("batches")
     @classmethod
     def _as_long_as_the_context(cls, cut: Cut, info: ValidationInfo) -> Cut:
-        context = getattr(info.data.get("network"), "context", None)
-        return cut.model_copy(update={"length": context}) if cut.length is None and context else cut
+        """A row fills the network's context unless the recipe says otherwise; how many ids that is, the objective knows."""
+        objective, length = info.data.get("objective"), cut.length or getattr(info.data.get("network"), "context", None)
+        if objective is None or length is None:
+            return cut
+        return cut.sized(length, RowSize(objective.row_ids(length, cut.texts), objective.overlap))
+
+    def abilities(self, heads: Collection[str] | None = None) -> frozenset[str]:
+        """What a model of this recipe can do, if it has all of its heads or only these."""
+        by_head = self.objective.abilities()
+        return self.network.abilities.union(*(by_head[name] for name in by_head if heads is None or name in heads))
 
     def faults(self) -> list[tuple[str, str]]:
         """What is wrong with parts that are each right but do not fit together."""
         found = []
-        reads: frozenset[str] = getattr(self.network, "reads", frozenset())
-        if self.head is not None and (unread := set(self.objective.writes) - set(reads)):
+        if unread := set(self.objective.writes) - set(self.network.reads):
             found.append(("objective", f"objective.kind = {kind(self.objective)!r} fills {sorted(unread)}, which "
                                        f"network.kind = {kind(self.network)!r} does not read."))
         context, length = getattr(self.network, "context", None), self.batches.length
-        if context and length and (wide := self.objective.positions(*self.batches.longest())) > context:
-            found.append(("batches.length", f"rows of {wide} positions do not fit the network's context of {context}: "
-                                            f"length can be at most {length - (wide - context)}."))
+        if context and length and length > context:
+            found.append(("batches.length", f"rows of {length} positions do not fit the network's context of {context}: "
+                                            f"length can be at most {context}."))
         if context and self.batches.carries:
             found.append(("batches.kind", f"{kind(self.batches)!r} go on from row to row without end, but "
                                           f"{kind(self.network)!r} remembers at most its context of {context}."))
@@ -63,12 +72,10 @@ class Recipe(Spec):
         if self.batches.carries and getattr(self.training, "noise", False) and not getattr(self.training, "micro_batch", None):
             found.append(("training.noise", f"a batch of {kind(self.batches)!r} cannot be parted now and then, since each part "
                                             "carries its own state: give training.micro_batch, and every batch is."))
-        counts_only = kind(self.network) in counts.KINDS.places
-        if counts_only != (kind(self.training) == "counting"):
-            right = "counting" if counts_only else "gradient"
-            found.append(("training.kind", f"network.kind = {kind(self.network)!r} is trained by {right!r}, not by "
-                                           f"{kind(self.training)!r}."))
-        if not counts_only and self.head is None:
+        if self.network.trained_by != kind(self.training):
+            found.append(("training.kind", f"network.kind = {kind(self.network)!r} is trained by {self.network.trained_by!r}, "
+                                           f"not by {kind(self.training)!r}."))
+        if self.network.trained_by == "gradient" and self.head is None:
             found.append(("head", "a network needs a head to guess tokens: [head] kind = \"softmax\"."))
         return found
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
+from pydantic import PrivateAttr
 
 from foreword.basics.messages import Fault, thousands
 from foreword.basics.seeds import Permutation, chance, number_of
@@ -27,30 +28,48 @@ class Cutter(Protocol):
         """Rows `first` to `stop` of the batch of this step."""
 
 
+class RowSize(NamedTuple):
+    """How long a row is, as the objective has it."""
+
+    ids: int                 # at most
+    overlap: int = 0         # of them, those at the end that are only guessed: the next row begins with them
+
+    @property
+    def stride(self) -> int:
+        """From the start of a row to that of the next."""
+        return self.ids - self.overlap
+
+
 class Cut(Spec):
-    """How rows are made. `length`: tokens in a row; the network's context if not said."""
+    """How rows are made. `length`: positions that the network reads of a row; its context by default."""
 
     length: int | None = None
     marks: ClassVar[tuple[str, ...]] = ()      # what the store must know about its tokens
     carries: ClassVar[bool] = False            # rows go on where those of the batch before ended
     ragged: ClassVar[bool] = False             # rows differ in length
+    texts: ClassVar[int] = 1                   # in a row
+    _size: RowSize | None = PrivateAttr(None)
 
-    def longest(self) -> tuple[int, int]:
-        """(most ids in a row, texts they are parted into)."""
-        return (self.length or 0) + 1, 1       # one more than is read: the last token of a row is only guessed
+    def sized(self, length: int, size: RowSize) -> Self:
+        """The same cut for rows of this many positions, which are this many ids."""
+        made = self.model_copy(update={"length": length})
+        made._size = size
+        return made
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> Cutter:
         raise TypeError(f"{type(self).__name__} cuts nothing.")
 
-    def needs(self, store: TokenStore, tokens: int, what: str) -> int:
-        """The row length, after making sure that the store has enough for it."""
-        if self.length is None:
+    def size(self) -> RowSize:
+        if self._size is None or self.length is None:
             raise Fault("batches.length is not known.", "Give it in the recipe: [batches] length = 128.")
+        return self._size
+
+    def needs(self, store: TokenStore, tokens: int, what: str) -> None:
+        """Make sure that the store has enough tokens."""
         if store.tokens < tokens:
             raise Fault(
                 f"{store.folder} ({store.split}) has {store.tokens:,} tokens, too few for {what}.",
                 "Give more text, or make it smaller: --set batches.length=... --set training.batch_size=...")
-        return self.length
 
 
 class Shuffled:
@@ -108,14 +127,15 @@ class Windows(Cut):
     kind: Literal["windows"] = "windows"
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> WindowCutter:
-        length = self.needs(store, (self.length or 0) + 1, f"one window of {self.length} tokens")
-        return WindowCutter(store, length, batch_size, seed)
+        size = self.size()
+        self.needs(store, size.ids, f"one window of {self.length} tokens")
+        return WindowCutter(store, size, batch_size, seed)
 
 
 class WindowCutter(Shuffled):
-    def __init__(self, store: TokenStore, length: int, batch_size: int, seed: int):
-        super().__init__((store.tokens - 1) // length, batch_size, seed)
-        self.store, self.length = store, length
+    def __init__(self, store: TokenStore, size: RowSize, batch_size: int, seed: int):
+        super().__init__((store.tokens - size.overlap) // size.stride, batch_size, seed)
+        self.store, self.size = store, size
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         return [Row(self._window(epoch, index), number, self.seed)
@@ -123,8 +143,8 @@ class WindowCutter(Shuffled):
 
     def _window(self, epoch: int, index: int) -> np.ndarray:
         total = self.store.tokens
-        start = (number_of("ring", self.seed, epoch) + index * self.length) % total
-        stop = start + self.length + 1        # one more: the last token of a row is only guessed
+        start = (number_of("ring", self.seed, epoch) + index * self.size.stride) % total
+        stop = start + self.size.ids
         if stop <= total:
             return self.store.read(start, stop)
         return np.concatenate([self.store.read(start, total), self.store.read(0, stop - total)])
@@ -137,22 +157,22 @@ class Lanes(Cut):
     carries: ClassVar[bool] = True
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> LaneCutter:
-        least = batch_size * (self.length or 0) + 1        # neighbouring lanes share a token
-        return LaneCutter(store, self.needs(store, least, f"{batch_size} lanes of {self.length} tokens"),
-                          batch_size, seed)
+        size = self.size()
+        self.needs(store, batch_size * size.stride + size.overlap, f"{batch_size} lanes of {self.length} tokens")
+        return LaneCutter(store, size, batch_size, seed)
 
 
 class LaneCutter:
-    def __init__(self, store: TokenStore, length: int, batch_size: int, seed: int):
-        self.store, self.length, self.batch_size, self.seed = store, length, batch_size, seed
-        self.column = (store.tokens - 1) // batch_size
-        self.steps = self.column // length
+    def __init__(self, store: TokenStore, size: RowSize, batch_size: int, seed: int):
+        self.store, self.size, self.batch_size, self.seed = store, size, batch_size, seed
+        self.column = (store.tokens - size.overlap) // batch_size
+        self.steps = self.column // size.stride
         self.epoch = float(self.steps)
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         # a column is read to its end: the last target of one row is the first input of the next
-        at = step % self.steps * self.length
-        return [Row(self.store.read(lane * self.column + at, lane * self.column + at + self.length + 1),
+        at = step % self.steps * self.size.stride
+        return [Row(self.store.read(lane * self.column + at, lane * self.column + at + self.size.ids),
                     step * self.batch_size + lane, self.seed, continues=at > 0)
                 for lane in range(first, stop)]
 
@@ -164,7 +184,8 @@ class Runs(Cut):
     length: int | None = 65536
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> RunCutter:
-        return RunCutter(store, self.needs(store, 2, "counting"), batch_size, seed)
+        self.needs(store, 2, "counting")
+        return RunCutter(store, self.size().stride, batch_size, seed)
 
 
 class RunCutter:
@@ -189,15 +210,16 @@ class Documents(Cut):
     ragged: ClassVar[bool] = True
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> DocumentCutter:
-        return DocumentCutter(store, self.needs(store, 2, "one document"), batch_size, seed)
+        self.needs(store, 2, "one document")
+        return DocumentCutter(store, self.size(), batch_size, seed)
 
 
 class DocumentCutter(Shuffled):
-    def __init__(self, store: TokenStore, length: int, batch_size: int, seed: int):
+    def __init__(self, store: TokenStore, size: RowSize, batch_size: int, seed: int):
         ends = np.asarray(store.ends, np.int64)
         self.starts = np.concatenate([[0], ends[:-1]])
-        self.ends, self.store, self.length = ends, store, length
-        self.pieces = np.cumsum(np.maximum(1, -(-(ends - self.starts) // length)))
+        self.ends, self.store, self.size = ends, store, size
+        self.pieces = np.cumsum(np.maximum(1, -(-(ends - self.starts) // size.stride)))
         super().__init__(int(self.pieces[-1]), batch_size, seed)
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
@@ -206,12 +228,12 @@ class DocumentCutter(Shuffled):
     def _piece(self, index: int) -> np.ndarray:
         document = int(np.searchsorted(self.pieces, index, side="right"))
         before = int(self.pieces[document - 1]) if document else 0
-        start = int(self.starts[document]) + (index - before) * self.length
-        stop = min(start + self.length, int(self.ends[document]))
-        if start > 0:
-            return self.store.read(start - 1, stop)       # the token before is context: at a start, the [end] before
+        start = int(self.starts[document]) + (index - before) * self.size.stride
+        stop = min(start + self.size.stride, int(self.ends[document]))
+        if start >= self.size.overlap:
+            return self.store.read(start - self.size.overlap, stop)      # context; at a start, the [end] before it
         begin = self.store.tokenizer.special("[end]")
-        return np.concatenate([[begin], self.store.read(start, stop)])
+        return np.concatenate([[begin] * (self.size.overlap - start), self.store.read(0, stop)])
 
 
 def describe(cutter: Cutter, tokens: int, documents: int) -> str:

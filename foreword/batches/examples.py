@@ -21,10 +21,7 @@ class Examples(Cut):
     ragged: ClassVar[bool] = True
     keep: Literal["head", "tail", "all"] = "head"     # which end of a text that is too long is read; all: it is refused
     windows: bool = False                        # classes of a long text: all of it in windows, and the mean of what they say
-    stride: int | None = None                    # tokens from one window to the next; half of what fits if not said
-
-    def longest(self) -> tuple[int, int]:
-        return self.length or 0, 1               # specials are counted in: a sequence is read as it is
+    stride: int | None = None                    # tokens from one window to the next; half of what fits by default
 
     def faults(self) -> list[tuple[str, str]]:
         return [("stride", f"stride must be at least 1 (it says {self.stride}).")] if (self.stride or 1) < 1 else []

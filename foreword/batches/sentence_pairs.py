@@ -17,29 +17,25 @@ from foreword.batches.cuts import Cut, Shuffled
 from foreword.batches.row import Row
 from foreword.tokens.store import TokenStore
 
-SPECIALS = 3      # [CLS] A [SEP] B [SEP]
-
 
 class SentencePairs(Cut):
     kind: Literal["sentence_pairs"] = "sentence_pairs"
     marks: ClassVar[tuple[str, ...]] = ("sentence_end",)
     ragged: ClassVar[bool] = True
+    texts: ClassVar[int] = 2
     short: float = 0.1          # share of stretches that are shorter than they could be, so that short inputs are known
 
-    def longest(self) -> tuple[int, int]:
-        return (self.length or 0) - SPECIALS, 2
-
     def over(self, store: TokenStore, batch_size: int, seed: int) -> PairCutter:
-        length = self.needs(store, 16, "a pair of sentences")
+        self.needs(store, 16, "a pair of sentences")
         if "sentence_end" not in store.marks:
             raise Fault(f"{store.folder} does not know where sentences end.",
                         "Make the store again with: foreword tokens ... --marks sentence_end,word_start")
-        return PairCutter(store, length, batch_size, seed, self.short)
+        return PairCutter(store, self.size().ids, batch_size, seed, self.short)
 
 
 class PairCutter(Shuffled):
-    def __init__(self, store: TokenStore, length: int, batch_size: int, seed: int, short: float):
-        self.store, self.room = store, length - SPECIALS
+    def __init__(self, store: TokenStore, room: int, batch_size: int, seed: int, short: float):
+        self.store, self.room = store, room
         self.starts, self.stops, self.documents = stretches(store, self.room, short, seed)
         super().__init__(len(self.starts), batch_size, seed)
         if self.count < 2 or self.documents[0] == self.documents[-1]:

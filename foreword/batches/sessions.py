@@ -23,12 +23,12 @@ class Sessions(Cut):
     ragged: ClassVar[bool] = True
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> SessionCutter:
-        length = self.needs(store, 2, "one session")
+        self.needs(store, 2, "one session")
         if SKIPPED not in store.marks:
             raise Fault(f"{store.folder} does not know where turns end: it was not made from dialogues.",
                         "Make a store of dialogues:  foreword tokens TEXT --documents dialogues --out STORE")
         begin = 1 if store.tokenizer.has("[cls]") else 0
-        cutter = SessionCutter(store, length + 1 - begin, batch_size, seed)
+        cutter = SessionCutter(store, self.size().ids - begin, batch_size, seed)
         if cutter.left_out:
             they = "1 reply is" if cutter.left_out == 1 else f"{cutter.left_out:,} replies are"
             answer = "it answers, and is" if cutter.left_out == 1 else "they answer, and are"

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 class CountSpec(Spec):
     """The settings of a count model."""
 
+    trained_by: ClassVar[str] = "counting"
     reads: ClassVar[frozenset[str]] = frozenset({"ids"})
+    abilities: ClassVar[frozenset[str]] = frozenset()       # what its objective names
 
     def build(self, vocabulary: Vocabulary) -> CountModel:
         raise NotImplementedError

@@ -72,7 +72,7 @@ def task_of(recipe: Recipe) -> Any:
 
 
 def looks_back(recipe: Recipe) -> bool:
-    return recipe.objective.reads_on or recipe.objective.labelled
+    return "generate" in recipe.abilities() or recipe.objective.labelled
 
 
 def classic(network: Any) -> bool:

@@ -69,7 +69,7 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 
 def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (recipe.objective.reads_on and kind(spec) == "causal_transformer" and kind(spec.positions) == "rotary"
+    return ("generate" in recipe.abilities() and kind(spec) == "causal_transformer" and kind(spec.positions) == "rotary"
             and (spec.norm, spec.norm_kind) == ("before", "rms") and spec.qk_norm and spec.embedding_norm
             and not spec.bias and not any(windows(spec)) and kind(head) == "softmax" and not head.bias)
 

@@ -77,7 +77,9 @@ class Network(nn.Module):
 class NetworkSpec(Spec):
     """The settings of a network; `build` makes it for a vocabulary."""
 
+    trained_by: ClassVar[str] = "gradient"                           # the kind of training
     reads: ClassVar[frozenset[str]] = frozenset({"ids"})
+    abilities: ClassVar[frozenset[str]] = frozenset({"embed"})       # whatever it was trained for; objectives add to them
 
     def build(self, vocabulary: Vocabulary) -> Network:
         raise TypeError(f"{type(self).__name__} has no build.")

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
 from foreword.batches.row import Row
-from foreword.networks.base import Inputs, Model, Output, State
+from foreword.networks.base import Inputs, Model, Network, Output, State
 from foreword.tokens.tokenizer import Tokenizer
 
 NOTHING = -1        # a target that is not charged
@@ -64,20 +64,30 @@ class Loss:
     costs: dict[str, Tensor] = field(default_factory=dict)
 
 
+class MakeTokenHead(Protocol):
+    """Makes the head that a recipe asks for: for vectors this wide, over this table; the network's own by default."""
+
+    def __call__(self, width: int | None = None, table: Tensor | None = None) -> nn.Module: ...
+
+
 class Objective(Spec):
     """What to hide from the network, and how to charge it for a wrong guess. Two halves of one idea."""
 
     writes: ClassVar[frozenset[str]] = frozenset({"ids"})      # the fields of Inputs that `collate` fills
-    reads_on: ClassVar[bool] = False                           # it teaches to guess the next token from those before
+    overlap: ClassVar[int] = 0                                 # ids that end a row, only guessed: the next row reads them
     specials: ClassVar[tuple[str, ...]] = ()                   # the special tokens it cannot do without
     labelled: ClassVar[bool] = False                           # it learns from labelled examples, not from text
 
-    def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
+    def abilities(self) -> dict[str, frozenset[str]]:
+        """What it teaches a model to do, by the head that it takes: "score", "generate", "fill", "predict", "translate"."""
+        return {}
+
+    def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
         return {"tokens": token_head()}
 
-    def positions(self, ids: int, texts: int) -> int:
-        """How many positions the network reads for a row of so many ids in so many texts."""
-        return ids
+    def row_ids(self, positions: int, texts: int) -> int:
+        """How many ids, in so many texts, make a row that fills this many positions of the network."""
+        return positions
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         raise TypeError(f"{type(self).__name__} collates nothing.")

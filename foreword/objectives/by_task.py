@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Literal
 
@@ -12,9 +12,9 @@ from torch import nn
 from foreword.basics.registry import Table
 from foreword.batches.by_task import TaskRow
 from foreword.batches.row import Row
-from foreword.networks.base import Model, Output
+from foreword.networks.base import Model, Network, Output
 from foreword.objectives import LABELLED
-from foreword.objectives.base import Batch, Charge, Objective
+from foreword.objectives.base import Batch, Charge, MakeTokenHead, Objective
 from foreword.objectives.examples import ExampleBatch, FromExamples
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -66,11 +66,11 @@ class ByTask(Objective):
         """The trunk and one head, as the objective of this task alone knows them."""
         return Model(model.network, {self.of(name).name: model.heads[head_of(name)]})
 
-    def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
-        return {head_of(name): self.of(name).head(width) for name in self.names}
+    def abilities(self) -> dict[str, frozenset[str]]:
+        return {head_of(name): frozenset({"predict"}) for name in self.names}
 
-    def positions(self, ids: int, texts: int) -> int:
-        return max(task.positions(ids, texts) for task in self.tasks)
+    def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
+        return {head_of(name): self.of(name).head(network.width) for name in self.names}
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> TaskBatch:
         names = {row.task for row in rows if isinstance(row, TaskRow)}

@@ -13,10 +13,13 @@ from foreword.tokens.tokenizer import Tokenizer
 
 class Causal(Objective):
     kind: Literal["causal"] = "causal"
-    reads_on: ClassVar[bool] = True
+    overlap: ClassVar[int] = 1
 
-    def positions(self, ids: int, texts: int) -> int:
-        return ids - 1
+    def abilities(self) -> dict[str, frozenset[str]]:
+        return {"tokens": frozenset({"score", "generate"})}
+
+    def row_ids(self, positions: int, texts: int) -> int:
+        return positions + 1
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         # padding stands at the right, where no earlier token can see it, so it needs no mask

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -11,9 +11,9 @@ from torch import nn
 
 from foreword.basics.registry import Table
 from foreword.batches.row import Row
-from foreword.networks.base import Model, Output
+from foreword.networks.base import Model, Network, Output
 from foreword.objectives import EVERY
-from foreword.objectives.base import Batch, Charge, Objective
+from foreword.objectives.base import Batch, Charge, MakeTokenHead, Objective
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -23,7 +23,7 @@ class Together(Objective):
     kind: Literal["together"] = "together"
     chosen: ClassVar[Mapping[str, Table]] = {"parts": EVERY}
     parts: list[SerializeAsAny[Objective]]
-    weights: list[float] | None = None        # one for each part; all 1 if not said
+    weights: list[float] | None = None        # one for each part; all 1 by default
 
     @property
     def writes(self) -> frozenset[str]:       # type: ignore[override]
@@ -45,11 +45,18 @@ class Together(Objective):
             found.append(("weights", f"{len(self.parts)} parts need {len(self.parts)} weights, not {len(self.weights)}."))
         return found
 
-    def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
-        return {name: head for part in self.parts for name, head in part.heads(width, token_head).items()}
+    @property
+    def overlap(self) -> int:                 # type: ignore[override]
+        return max(part.overlap for part in self.parts)
 
-    def positions(self, ids: int, texts: int) -> int:
-        return max(part.positions(ids, texts) for part in self.parts)
+    def abilities(self) -> dict[str, frozenset[str]]:
+        return {head: given for part in self.parts for head, given in part.abilities().items()}
+
+    def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
+        return {name: head for part in self.parts for name, head in part.heads(network, token_head).items()}
+
+    def row_ids(self, positions: int, texts: int) -> int:
+        return min(part.row_ids(positions, texts) for part in self.parts)
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         first, *others = (part.collate(rows, tokenizer) for part in self.parts)

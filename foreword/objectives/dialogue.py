@@ -19,11 +19,14 @@ class Talk(Objective):
     """Causal, but the first turn of a row is only read, and so is any turn that the data switches off."""
 
     kind: Literal["dialogue"] = "dialogue"
-    reads_on: ClassVar[bool] = True
+    overlap: ClassVar[int] = 1
     reverse: bool = False        # the newest turn first; the words of a turn keep their order
 
-    def positions(self, ids: int, texts: int) -> int:
-        return ids - 1
+    def abilities(self) -> dict[str, frozenset[str]]:
+        return {"tokens": frozenset({"score", "generate"})}
+
+    def row_ids(self, positions: int, texts: int) -> int:
+        return positions + 1
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         laid = [self.lay_out(row, tokenizer) for row in rows]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import Any, ClassVar, Literal
@@ -13,8 +13,8 @@ from torch import Tensor, nn
 
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.row import Row
-from foreword.networks.base import Inputs, Model, Output
-from foreword.objectives.base import NOTHING, Batch, Objective
+from foreword.networks.base import Inputs, Model, Network, Output
+from foreword.objectives.base import NOTHING, Batch, MakeTokenHead, Objective
 from foreword.objectives.layout import padded
 from foreword.parts.task_heads import Read, Reading, SequenceHead
 from foreword.tokens.tokenizer import Tokenizer
@@ -96,8 +96,11 @@ class FromExamples(Objective):
     def head(self, width: int) -> nn.Module:
         raise TypeError(f"{type(self).__name__} has no head.")
 
-    def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
-        return {self.name: self.head(width)}
+    def abilities(self) -> dict[str, frozenset[str]]:
+        return {self.name: frozenset({"predict"})}
+
+    def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
+        return {self.name: self.head(network.width)}
 
     def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         """What is to be guessed; NOTHING where an example has no label."""

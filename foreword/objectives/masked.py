@@ -29,8 +29,11 @@ class Masked(Objective):
             found.append(("hidden", f"hidden {self.hidden} and random {self.random} are more than all guesses."))
         return found
 
-    def positions(self, ids: int, texts: int) -> int:
-        return ids + 1 + texts        # [cls] before, a separator after each text
+    def abilities(self) -> dict[str, frozenset[str]]:
+        return {"tokens": frozenset({"fill"})}
+
+    def row_ids(self, positions: int, texts: int) -> int:
+        return positions - 1 - texts        # [cls] before, a separator after each text
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         ordinary = ordinary_ids(tokenizer)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import ClassVar, Literal
 
 import torch
@@ -10,8 +9,8 @@ import torch.nn.functional as F
 from torch import nn
 
 from foreword.batches.row import Row
-from foreword.networks.base import Inputs, Model, Output
-from foreword.objectives.base import Batch, Charge, Objective
+from foreword.networks.base import Inputs, Model, Network, Output
+from foreword.objectives.base import Batch, Charge, MakeTokenHead, Objective
 from foreword.objectives.layout import padded, real, with_specials
 from foreword.parts.heads import Pooled
 from foreword.tokens.tokenizer import Tokenizer
@@ -24,11 +23,11 @@ class NextSentence(Objective):
     writes: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
     specials: ClassVar[tuple[str, ...]] = ("[cls]", "[separator]")
 
-    def heads(self, width: int, token_head: Callable[[], nn.Module]) -> dict[str, nn.Module]:
-        return {"next_sentence": Pooled(width, 2)}
+    def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
+        return {"next_sentence": Pooled(network.width, 2)}
 
-    def positions(self, ids: int, texts: int) -> int:
-        return ids + 1 + texts        # [cls] before, a separator after each text
+    def row_ids(self, positions: int, texts: int) -> int:
+        return positions - 1 - texts        # [cls] before, a separator after each text
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         laid = [with_specials(row, tokenizer) for row in rows]

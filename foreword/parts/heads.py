@@ -45,13 +45,17 @@ class FullSoftmax(TokenHead):
 
 
 class TransformedHead(TokenHead):
-    """BERT's: a dense layer, its activation and a norm come first, and each token has a bias."""
+    """BERT's: a dense layer, its activation and a norm come first, and each token has a bias.
+
+    The dense layer also maps to the width of the table, where token vectors have a width of their own (ELECTRA).
+    """
 
     def __init__(self, width: int, vocabulary: int, table: Tensor | None, act: Activation, epsilon: float):
         super().__init__(width, vocabulary, table, bias=True)
-        self.dense = nn.Linear(width, width)
+        inner = self.out.weight.size(1)
+        self.dense = nn.Linear(width, inner)
         self.act = activation(act)
-        self.norm = nn.LayerNorm(width, epsilon)
+        self.norm = nn.LayerNorm(inner, epsilon)
 
     def prepare(self, hidden: Tensor) -> Tensor:
         return self.norm(self.act(self.dense(hidden)))
@@ -59,6 +63,10 @@ class TransformedHead(TokenHead):
 
 class HeadSpec(Spec):
     tied: bool = True        # the head shares the network's table of token vectors
+
+    def build(self, width: int, vocabulary: int, table: Tensor | None) -> TokenHead:
+        """For vectors of this width."""
+        raise TypeError(f"{type(self).__name__} has no build.")
 
 
 class Softmax(HeadSpec):

@@ -14,7 +14,7 @@ from foreword.training.trainer import Progress
 def card(recipe: Recipe, progress: Progress, store: Data, sources: Sequence[dict[str, Any]] = ()) -> str:
     family = family_of(recipe)
     opens = f"`transformers` (`{family.model_type}`) and " if family else ""
-    task = "text-generation" if recipe.objective.reads_on else "fill-mask"
+    task = "text-generation" if "generate" in recipe.abilities() else "fill-mask"
     best = f" The weights are those of step {progress.best['step']:,.0f}, the best on held-out text." if progress.best else ""
     return f"""---
 library_name: {"transformers" if family else "foreword"}

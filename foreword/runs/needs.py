@@ -76,7 +76,7 @@ def needs(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware) -> Needs:
 
 def positions_in(recipe: Recipe) -> int:
     """What the network reads of one row."""
-    return recipe.objective.positions(*recipe.batches.longest())
+    return recipe.batches.length or 0
 
 
 def flops_of(recipe: Recipe, model: Model) -> tuple[float, float]:

@@ -17,6 +17,8 @@ from foreword.parts.frozen import check_precision, freeze
 from foreword.runs.folder import RunFolder
 from foreword.tokens.tokenizer import Tokenizer
 
+ABILITIES = ("score", "generate", "translate", "fill", "predict", "embed", "neighbours")        # in the order they are named
+
 
 def open_model(path: str | Path) -> Loaded:
     folder = Path(path)
@@ -64,26 +66,20 @@ class TrainedModel:
         size += f" in {self.precision}" if self.precision != "float32" else ""
         return f"<{self.recipe.name} from {self.name}: {size}; can {', '.join(self.abilities)}>"
 
-    @property
+    @cached_property
     def abilities(self) -> list[str]:
-        found = []
-        if self.reads_on:
-            found += ["score", "generate"]
-        if self.fills:
-            found += ["fill"]
-        if isinstance(self.model, Model):
-            found += ["embed"] + (["logits"] if "tokens" in self.model.heads else [])
-        return found
+        """What its recipe's network and objective declare, as far as the heads are there."""
+        heads = set(self.model.heads) if isinstance(self.model, Model) else None
+        found = sorted(self.recipe.abilities(heads), key=ABILITIES.index)
+        return [*found, "logits"] if heads and "tokens" in heads else found
 
     @property
     def reads_on(self) -> bool:
-        if not isinstance(self.model, Model):
-            return True
-        return "tokens" in self.model.heads and self.recipe.objective.reads_on
+        return "score" in self.abilities
 
     @property
     def fills(self) -> bool:
-        return isinstance(self.model, Model) and "tokens" in self.model.heads and "[mask]" in self.recipe.objective.specials
+        return "fill" in self.abilities
 
     @property
     def nature(self) -> tuple[bool, str]:

@@ -40,7 +40,7 @@ def pace(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Hardwar
     row = needs.positions * (needs.flops_recomputed if recompute else needs.flops) / (REACHED * products)     # seconds, about
     fit = needs.rows_that_fit(free, recompute)
     rows = min(recipe.training.batch_size, fit, int(SECONDS / 3 / max(row, 1e-9)))
-    if rows >= 1 and recipe.objective.reads_on:
+    if rows >= 1 and "generate" in recipe.abilities():
         found = _whole(recipe, vocabulary, needs, hardware, rows)
         return Pace(found, f"steps of the model itself, {rows} row{'s' * (rows > 1)} at a time", products)
     spec: Any = recipe.network

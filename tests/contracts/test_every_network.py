@@ -10,12 +10,12 @@ import torch
 
 from foreword.networks import KINDS
 from foreword.networks.base import Inputs
-from tests.tiny import GRADIENT, drawn, reads_on, tiny
+from tests.tiny import GRADIENT, able_to, drawn, tiny
 
 LENGTH = 9
 every_network = pytest.mark.parametrize("name", GRADIENT)
-forward_only = pytest.mark.parametrize("name", [name for name in GRADIENT if reads_on(name)])
-both_ways = pytest.mark.parametrize("name", [name for name in GRADIENT if not reads_on(name)])
+forward_only = pytest.mark.parametrize("name", [name for name in able_to("score") if name in GRADIENT])
+both_ways = pytest.mark.parametrize("name", able_to("fill"))
 exactly = pytest.mark.parametrize(("dtype", "near"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
 
 

@@ -12,6 +12,7 @@ from foreword.batches import CUTS
 from foreword.batches.cuts import Documents, Lanes, Runs, Windows
 from foreword.batches.stream import Stream
 from tests.numbered import Numbered
+from tests.rows import causal
 
 
 def rows_of_epoch(cutter, batch_size: int, count: int, epoch: int = 0) -> list:
@@ -26,7 +27,7 @@ def rows_of_epoch(cutter, batch_size: int, count: int, epoch: int = 0) -> list:
 @pytest.mark.parametrize(("tokens", "length", "batch"), [(101, 10, 4), (100, 10, 3), (57, 7, 8), (9, 8, 1), (1000, 1, 16)])
 @pytest.mark.parametrize("epoch", [0, 1, 5])
 def test_windows_cover_the_ring_once_per_epoch(tokens, length, batch, epoch):
-    cutter = Windows(length=length).over(Numbered(tokens), batch, seed=3)
+    cutter = causal(Windows(length=length)).over(Numbered(tokens), batch, seed=3)
     assert cutter.epoch * batch == cutter.count == (tokens - 1) // length
     targets = Counter()
     for row in rows_of_epoch(cutter, batch, cutter.count, epoch):
@@ -38,7 +39,7 @@ def test_windows_cover_the_ring_once_per_epoch(tokens, length, batch, epoch):
 
 
 def test_windows_fall_elsewhere_in_the_next_epoch():
-    cutter = Windows(length=10).over(Numbered(1001), 4, seed=0)
+    cutter = causal(Windows(length=10)).over(Numbered(1001), 4, seed=0)
     starts = [{int(row.ids[0]) % 10 for row in rows_of_epoch(cutter, 4, 100, epoch)} for epoch in range(4)]
     assert len(set(map(frozenset, starts))) > 1
     orders = [[int(row.ids[0]) for row in rows_of_epoch(cutter, 4, 100, epoch)] for epoch in range(2)]
@@ -47,7 +48,7 @@ def test_windows_fall_elsewhere_in_the_next_epoch():
 
 def test_lanes_ask_for_every_target_once_and_carry_on():
     store, length, batch = Numbered(1000), 9, 7
-    cutter = Lanes(length=length).over(store, batch, seed=0)
+    cutter = causal(Lanes(length=length)).over(store, batch, seed=0)
     targets, last = Counter(), [None] * batch
     for step in range(int(cutter.epoch)):
         for lane, row in enumerate(cutter.rows(step, 0, batch)):
@@ -65,13 +66,13 @@ def test_lanes_ask_for_every_target_once_and_carry_on():
 
 
 def test_lanes_need_no_more_text_than_they_read():
-    assert len(Lanes(length=9).over(Numbered(64), 7, 0).rows(0, 0, 7)) == 7
+    assert len(causal(Lanes(length=9)).over(Numbered(64), 7, 0).rows(0, 0, 7)) == 7
     with pytest.raises(Fault, match="too few for 7 lanes of 9 tokens"):
-        Lanes(length=9).over(Numbered(63), 7, 0)
+        causal(Lanes(length=9)).over(Numbered(63), 7, 0)
 
 
 def test_runs_are_the_text_in_order():
-    cutter = Runs(length=30).over(Numbered(100), 1, seed=0)
+    cutter = causal(Runs(length=30)).over(Numbered(100), 1, seed=0)
     ids = np.concatenate([cutter.rows(step, 0, 1)[0].ids for step in range(4)])
     assert np.array_equal(ids, np.arange(100))
     assert cutter.epoch == 4
@@ -81,7 +82,7 @@ def test_runs_are_the_text_in_order():
 def test_documents_are_cut_but_never_across():
     ends = [5, 6, 30, 41, 60]
     store = Numbered(60, ends)
-    cutter = Documents(length=8).over(store, 3, seed=1)
+    cutter = causal(Documents(length=8)).over(store, 3, seed=1)
     for epoch in (0, 2):
         targets = Counter()
         for row in rows_of_epoch(cutter, 3, cutter.count, epoch):
@@ -96,7 +97,7 @@ def test_documents_are_cut_but_never_across():
 
 
 def over(kind: str, store, batch: int, seed: int = 0):
-    return CUTS.find(kind)(length=16).over(store, batch, seed)
+    return causal(CUTS.find(kind)(length=16)).over(store, batch, seed)
 
 
 def seen(row) -> tuple:

@@ -12,6 +12,7 @@ from foreword.batches.cuts import Windows
 from foreword.batches.stream import Growth, Stream
 from foreword.training.schedules import Ramp
 from tests.numbered import Numbered
+from tests.rows import causal
 from tests.unit.batches.test_cuts import over, seen, store_for
 
 SHAPES = [(16, 256, 5000), (4, 32, 100), (1, 7, 3), (3, 50, 10_000), (8, 8, 50), (12, 18, 1), (2, 1000, 7)]
@@ -61,7 +62,7 @@ def test_rows_are_one_endless_row_of_rows(kind):
 
 def test_a_growing_stream_reads_the_same_rows_in_other_portions():
     growth = Growth(2, 8, 60)
-    whole = Windows(length=10).over(Numbered(2001), 8, 0)
+    whole = causal(Windows(length=10)).over(Numbered(2001), 8, 0)
     stream = Stream(whole, list, 8, growth=growth)
     batches = [stream.batch(step) for step in range(30)]
     rows = [row for batch in batches for row in batch]
@@ -75,7 +76,7 @@ def test_a_growing_stream_reads_the_same_rows_in_other_portions():
 
 @pytest.mark.parametrize("batch_size", [1, 3, 7, 32])
 def test_epochs_of_even_batches_are_what_they_were(batch_size):
-    stream = Stream(Windows(length=7).over(Numbered(1234), batch_size, 0), list, batch_size)
+    stream = Stream(causal(Windows(length=7)).over(Numbered(1234), batch_size, 0), list, batch_size)
     for step in (0, 1, 13, 10**6 + 1):
         assert stream.epochs(step) == step / stream.cutter.epoch
 

@@ -14,6 +14,7 @@ from foreword.batches.cuts import Documents, Lanes, Runs, Windows
 from foreword.batches.mixture import BLOCK, Mixture, Source, cutter_over
 from foreword.batches.stream import Growth, Stream
 from tests.numbered import Numbered
+from tests.rows import causal
 
 GPT3 = [0.60, 0.22, 0.08, 0.08, 0.03]          # Brown et al. 2020, table 2.2: they add up to 1.01
 SIZES = [4100, 190, 120, 550, 30]              # hundred millions of tokens, there
@@ -33,7 +34,7 @@ def mixture(weights=GPT3, tokens=SIZES, length: int = 8) -> Mixture:
 
 
 def cutter(batch_size: int = 32, seed: int = 0, **settings):
-    return mixture(**settings).over(Windows(length=8), batch_size, seed)
+    return mixture(**settings).over(causal(Windows(length=8)), batch_size, seed)
 
 
 def source_of(row) -> int:
@@ -128,7 +129,7 @@ def test_rows_do_not_depend_on_the_size_of_batches():
 def test_weights_are_tokens_also_where_rows_differ_in_length():
     """Documents of 4 tokens and of 16: for equal tokens there must be four short ones for each long one."""
     short, long = offset(4000, 0, list(range(4, 4001, 4))), offset(4000, 1, list(range(16, 4001, 16)))
-    mixed = Mixture(["short", "long"], [1, 1], [short, long]).over(Documents(length=32), 10, 0)
+    mixed = Mixture(["short", "long"], [1, 1], [short, long]).over(causal(Documents(length=32)), 10, 0)
     rows = [row for step in range(500) for row in mixed.rows(step, 0, 10)]
     tokens = [sum(len(row.ids) - 1 for row in rows if source_of(row) == source) for source in (0, 1)]
     assert tokens[0] / sum(tokens) == pytest.approx(0.5, abs=0.01)
@@ -136,14 +137,14 @@ def test_weights_are_tokens_also_where_rows_differ_in_length():
 
 def test_a_single_store_is_cut_as_ever():
     store = Numbered(500)
-    alone = cutter_over(store, Windows(length=8), 4, 3)
-    assert list(map(told, alone.rows(5, 0, 4))) == list(map(told, Windows(length=8).over(store, 4, 3).rows(5, 0, 4)))
+    alone = cutter_over(store, causal(Windows(length=8)), 4, 3)
+    assert list(map(told, alone.rows(5, 0, 4))) == list(map(told, causal(Windows(length=8)).over(store, 4, 3).rows(5, 0, 4)))
 
 
 def test_what_cannot_be_mixed():
     with pytest.raises(Fault, match="'lanes' go on from batch to batch"):
-        mixture().over(Lanes(length=8), 4, 0)
-    assert len(mixture().over(Runs(length=8), 2, 0).rows(0, 0, 2)) == 2
+        mixture().over(causal(Lanes(length=8)), 4, 0)
+    assert len(mixture().over(causal(Runs(length=8)), 2, 0).rows(0, 0, 2)) == 2
     for weights in ([1, 0], [1, -1], [1, float("nan")], [1, float("inf")]):
         with pytest.raises(Fault, match="must be numbers above 0"):
             mixture(weights, [9, 9])

@@ -10,13 +10,14 @@ import pytest
 from foreword.basics.messages import Fault
 from foreword.batches.sentence_pairs import SentencePairs, stretches, truncate
 from tests.numbered import Numbered
+from tests.rows import paired
 
 LENGTH = 40
 
 
 @pytest.fixture(scope="module")
 def pairs(store):
-    return SentencePairs(length=LENGTH).over(store("wordpiece"), 16, seed=2)
+    return paired(SentencePairs(length=LENGTH)).over(store("wordpiece"), 16, seed=2)
 
 
 def epoch_of(cutter, epoch=0, batch=16):
@@ -44,7 +45,7 @@ def test_where_texts_come_from(epoch, batch):
     """On a store whose tokens are their places: followers are adjacent, strangers are from another document."""
     ends = list(range(97, 4000, 97))
     store = Numbered(ends[-1], ends)
-    cutter = SentencePairs(length=33, short=0.3).over(store, batch, seed=5)
+    cutter = paired(SentencePairs(length=33, short=0.3)).over(store, batch, seed=5)
     used = Counter()
     rows = epoch_of(cutter, epoch, batch)
     assert len(rows) == cutter.count
@@ -99,11 +100,11 @@ def test_truncation_takes_from_the_longer_text():
 
 def test_one_document_is_not_enough():
     with pytest.raises(Fault, match="fewer than two documents"):
-        SentencePairs(length=20).over(Numbered(500), 4, 0)
+        paired(SentencePairs(length=20)).over(Numbered(500), 4, 0)
 
 
 def test_a_store_without_marks_is_told_how_to_get_them():
     store = Numbered(500)
     store.marks = ()
     with pytest.raises(Fault, match="does not know where sentences end"):
-        SentencePairs(length=20).over(store, 4, 0)
+        paired(SentencePairs(length=20)).over(store, 4, 0)

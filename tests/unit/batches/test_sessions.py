@@ -12,6 +12,7 @@ from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Byte, WordPiece
 from foreword.tokens.store import TokenStore
 from foreword.tokens.turns import parted
+from tests.rows import causal
 
 
 def made(tmp_path, sessions, tokenizer=None, weights=None):
@@ -28,7 +29,7 @@ def text(row, store):
 
 def test_a_short_session_is_one_row_and_a_long_one_goes_on_from_its_last_turn(tmp_path, capsys):
     store = made(tmp_path, [["ab", "cd"], ["aaaa", "bbbb", "cccc", "dddd", "eeee"]])
-    cutter = Sessions(length=14).over(store, 1, 0)
+    cutter = causal(Sessions(length=14)).over(store, 1, 0)
     found = {text(row, store) for row in cutter.rows(0, 0, int(cutter.epoch))}
     assert found == {"ab|cd|", "aaaa|bbbb|cccc|", "cccc|dddd|eeee|"}
     assert cutter.left_out == 0
@@ -37,7 +38,7 @@ def test_a_short_session_is_one_row_and_a_long_one_goes_on_from_its_last_turn(tm
 
 def test_what_is_answered_is_cut_from_the_left_and_a_reply_that_fills_a_row_is_left_out(tmp_path, capsys):
     store = made(tmp_path, [["0123456789", "abcde", "A" * 30, "z"]])
-    cutter = Sessions(length=11).over(store, 1, 0)
+    cutter = causal(Sessions(length=11)).over(store, 1, 0)
     assert {text(row, store) for row in cutter.rows(0, 0, int(cutter.epoch))} == {"56789|abcde|", "AAAAAAAAA|z|"}
     assert cutter.left_out == 1
     assert "1 reply is too long to stand in a row with anything it answers, and is not learned." in capsys.readouterr().err
@@ -65,7 +66,7 @@ def test_every_reply_stands_in_exactly_one_row_behind_what_it_answers():
 def test_an_epoch_has_every_row_once_and_a_row_depends_on_its_number_alone(tmp_path):
     draw = chance(1)
     store = made(tmp_path, [[f"question {i}" + "x" * int(draw.integers(40)), f"answer {i}"] for i in range(100)])
-    one, eight = Sessions(length=80).over(store, 8, 3), Sessions(length=80).over(store, 8, 3)
+    one, eight = causal(Sessions(length=80)).over(store, 8, 3), causal(Sessions(length=80)).over(store, 8, 3)
     rows = [text(row, store) for step in range(25) for row in one.rows(step, 0, 8)]
     assert sorted(rows[:100]) == sorted(rows[100:])
     assert len(set(rows[:100])) == 100
@@ -77,7 +78,7 @@ def test_an_epoch_has_every_row_once_and_a_row_depends_on_its_number_alone(tmp_p
 def test_rows_of_like_length_stand_together(tmp_path):
     draw = chance(2)
     store = made(tmp_path, [[f"q{i}" + "x" * int(draw.integers(60)), "yes"] for i in range(256)])
-    cutter = Sessions(length=80).over(store, 8, 0)
+    cutter = causal(Sessions(length=80)).over(store, 8, 0)
     batches = [[len(row.ids) for row in cutter.rows(step, 0, 8)] for step in range(32)]
     padding = sum(max(batch) * 8 - sum(batch) for batch in batches) / sum(map(sum, batches))
     lengths = [length for batch in batches for length in batch]
@@ -88,17 +89,17 @@ def test_rows_of_like_length_stand_together(tmp_path):
 
 def test_a_turn_of_weight_0_is_not_learned_with_its_end(tmp_path):
     store = made(tmp_path, [["aa", "bb", "cc"]], weights=[[1, 0, 1]])
-    row = Sessions(length=20).over(store, 1, 0).rows(0, 0, 1)[0]
+    row = causal(Sessions(length=20)).over(store, 1, 0).rows(0, 0, 1)[0]
     assert text(row, store) == "aa|bb|cc|"
     assert row.learned.tolist() == [True] * 3 + [False] * 3 + [True] * 3
     last = made(tmp_path / "x", [["aa", "bb"]], weights=[[1, 0]]) if (tmp_path / "x").mkdir() is None else None
-    assert Sessions(length=20).over(last, 1, 0).rows(0, 0, 1)[0].learned.tolist() == [True] * 3 + [False] * 3
+    assert causal(Sessions(length=20)).over(last, 1, 0).rows(0, 0, 1)[0].learned.tolist() == [True] * 3 + [False] * 3
 
 
 def test_a_tokenizer_that_begins_with_cls_leaves_room_for_it(tmp_path):
     store = made(tmp_path, [["a a a a", "b b b b", "c c"]], WordPiece(vocabulary=20))
     length = 10
-    rows = Sessions(length=length).over(store, 1, 0).rows(0, 0, 2)
+    rows = causal(Sessions(length=length)).over(store, 1, 0).rows(0, 0, 2)
     assert sorted(len(row.ids) for row in rows) == [8, 10]
     assert max(len(row.ids) for row in rows) + 1 <= length + 1
     assert all(len(parted(row.ids, store.tokenizer.special("[end]"))) == 2 for row in rows)
@@ -106,6 +107,6 @@ def test_a_tokenizer_that_begins_with_cls_leaves_room_for_it(tmp_path):
 
 def test_a_store_of_plain_text_is_refused_and_so_is_one_without_replies(store, tmp_path):
     with pytest.raises(Fault, match="--documents dialogues"):
-        Sessions(length=32).over(store(), 1, 0)
+        causal(Sessions(length=32)).over(store(), 1, 0)
     with pytest.raises(Fault, match="no reply to learn from"):
-        Sessions(length=32).over(made(tmp_path, [["alone"], ["alone too"]]), 1, 0)
+        causal(Sessions(length=32)).over(made(tmp_path, [["alone"], ["alone too"]]), 1, 0)

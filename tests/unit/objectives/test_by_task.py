@@ -233,7 +233,8 @@ def test_what_does_not_fit_together_is_said() -> None:
 def test_tasks_may_have_names_that_modules_have_attributes_of() -> None:
     objective, _ = made()
     odd = replace_names(objective, ["train", "keys", "forward", "pop", "type"])
-    assert len(Model(base("bert").model.network, odd.heads(32, torch.nn.Identity)).heads) == 5
+    network = base("bert").model.network
+    assert len(Model(network, odd.heads(network, torch.nn.Identity)).heads) == 5
 
 
 def replace_names(objective: ByTask, names: list[str]) -> ByTask:

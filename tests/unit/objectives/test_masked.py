@@ -12,6 +12,7 @@ from foreword.batches.sentence_pairs import SentencePairs
 from foreword.objectives.base import NOTHING
 from foreword.objectives.masked import Masked, ordinary_ids
 from foreword.objectives.next_sentence import FOLLOWS, RANDOM, NextSentence
+from tests.rows import paired
 
 SPECIALS = ("[pad]", "[unknown]", "[cls]", "[separator]", "[mask]", "[end]")
 
@@ -113,7 +114,7 @@ def test_pairs_are_laid_out_as_bert_reads_them(tokenizer):
 
 def test_statistics_say_what_is_true(store, tokenizer):
     objective, open_store = Masked(), store("wordpiece")
-    rows = SentencePairs(length=64).over(open_store, 300, 0).rows(0, 0, 300)
+    rows = paired(SentencePairs(length=64)).over(open_store, 300, 0).rows(0, 0, 300)
     said = objective.statistics(objective.collate(rows, tokenizer), tokenizer)
     assert said["of tokens: to guess"] == pytest.approx(0.15, abs=0.01)
     assert said["special tokens to guess"] == 0

@@ -6,6 +6,7 @@ from foreword.objectives.causal import Causal
 from foreword.objectives.combine import Together
 from foreword.objectives.masked import Masked
 from foreword.objectives.next_sentence import NextSentence
+from tests.rows import causal
 from tests.tiny import drawn, learner_for, tiny
 
 
@@ -35,7 +36,7 @@ def test_it_needs_parts_and_as_many_weights():
 def test_causal_targets_are_the_inputs_one_later(store):
     from foreword.batches.cuts import Documents
     open_store = store("paragraphs")
-    rows = Documents(length=20).over(open_store, 8, 0).rows(0, 0, 8)
+    rows = causal(Documents(length=20)).over(open_store, 8, 0).rows(0, 0, 8)
     batch = Causal().collate(rows, open_store.tokenizer)
     assert isinstance(batch, Batch)
     for row, ids, targets in zip(rows, batch.inputs.ids, batch.targets["tokens"]):
