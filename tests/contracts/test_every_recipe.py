@@ -28,7 +28,18 @@ from foreword.networks.base import Inputs
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import Session, train
 from tests.golden.__main__ import path, text, write
-from tests.tiny import COUNTING, GRADIENT, RECIPES, WITH_SIZES, counted, interrupted_at, learner_for, store_kind, take_steps, tiny
+from tests.tiny import (
+    COUNTING,
+    GRADIENT,
+    RECIPES,
+    WITH_SIZES,
+    counted,
+    interrupted_at,
+    learner_for,
+    store_kind,
+    take_steps,
+    tiny,
+)
 
 every_recipe = pytest.mark.parametrize("name", RECIPES)
 every_size = pytest.mark.parametrize(("name", "size"), WITH_SIZES)
