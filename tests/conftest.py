@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +12,12 @@ import pytest
 import torch
 
 from foreword.assembly.recipe import Recipe
-from foreword.tasks.data_folder import data_folder
 from foreword.tokens import KINDS
 from foreword.tokens.build import build_store
 from foreword.tokens.store import TokenStore
 from tests.tiny import dialogues, documents, store_kind
 
+os.environ.setdefault("FOREWORD_DATA", str(Path(__file__).parents[2] / "shared" / "data"))        # where we keep data sets
 SETTINGS = {"byte": {}, "byte_bpe": {"vocabulary": 512}, "wordpiece": {"vocabulary": 512, "lowercase": True}}
 
 
@@ -107,7 +108,7 @@ def store_of(store: Callable[..., TokenStore]) -> Callable[..., TokenStore]:
 @pytest.fixture(scope="session")
 def data() -> Path:
     """The shared data: published vocabularies and corpora."""
-    folder = data_folder()
+    folder = Path(os.environ["FOREWORD_DATA"])
     if not folder.is_dir():
         pytest.skip(f"the shared data is not in {folder}; say where it is with FOREWORD_DATA")
     return folder

@@ -19,14 +19,14 @@ SOURCES = Table("source", {
     "scramble": "foreword.tasks.generators.scramble:Scramble",
 })
 
-LABELLED_KINDS = Table("kind of labelled task", {
-    "classify": "foreword.tasks.labelled.classify:Classification",
-    "pair": "foreword.tasks.labelled.classify:PairClassification",
-    "similarity": "foreword.tasks.labelled.similarity:Similarity",
-    "choice": "foreword.tasks.labelled.choice:MultipleChoice",
-    "span": "foreword.tasks.labelled.span:SpanExtraction",
+LABELLED_KINDS = Table("kind of labelled task", {        # what a file's columns may fit is tried in this order
     "tag": "foreword.tasks.labelled.tag:Tagging",
+    "span": "foreword.tasks.labelled.span:SpanExtraction",
+    "choice": "foreword.tasks.labelled.choice:MultipleChoice",
     "rank": "foreword.tasks.labelled.rank:Ranking",
+    "similarity": "foreword.tasks.labelled.similarity:Similarity",
+    "pair": "foreword.tasks.labelled.classify:PairClassification",
+    "classify": "foreword.tasks.labelled.classify:Classification",
 })
 
 PROMPTED_KINDS = Table("kind of request", {

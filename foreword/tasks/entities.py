@@ -5,7 +5,7 @@ Broken tags are read the lenient way: an I- without a beginning begins a name, a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 Entity = tuple[str, int, int]          # type, first word, word after the last
 
@@ -29,3 +29,14 @@ def entities(tags: Sequence[str]) -> set[Entity]:
         before = mark
     return found
 
+
+def in_iob1(tagged: Iterable[Sequence[str]]) -> bool:
+    """Whether some names begin with I- though B- is used: then B- only separates a name from another of its type."""
+    begins = {tag[0] for tags in tagged for before, tag in zip(["O", *tags], tags)
+              if tag[:2] == "B-" or tag[:2] not in ("I-", "B-", "O") or (tag[:2] == "I-" and before[2:] != tag[2:])}
+    return begins == {"B", "I"}
+
+
+def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
+    """B- at the beginning of every name."""
+    return tuple(f"B-{tag[2:]}" if tag[:2] == "I-" and before[2:] != tag[2:] else tag for before, tag in zip(["O", *tags], tags))

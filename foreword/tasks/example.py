@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+
+class Unusable(ValueError):
+    """An example that cannot be used (its right answer is not among the choices). Left out, and said."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,45 @@ class Example:
     where: str = ""                    # file and line, for messages
 
     @property
+    def number(self) -> float:
+        """A label that is a number, or the place of a choice."""
+        return float(self.label) if isinstance(self.label, int | float) else float("nan")
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """A label that is a tag for each word."""
+        return tuple(map(str, self.label)) if isinstance(self.label, tuple) else ()
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """A label that is the right answers."""
+        return tuple(one for one in self.label if isinstance(one, Span)) if isinstance(self.label, tuple) else ()
+
+    @property
     def placed(self) -> tuple[Span, ...]:
         """Right answers that stand in the text, so that they can be learned."""
-        spans = self.label if isinstance(self.label, tuple) else ()
-        return tuple(one for one in spans if isinstance(one, Span) and one.start >= 0)
+        return tuple(one for one in self.spans if one.start >= 0)
+
+    @property
+    def references(self) -> list[str]:
+        """The texts of the right answers; an empty one where there is none."""
+        return [one.text for one in self.spans] or [""]
+
+
+def groups(examples: Sequence[Example]) -> dict[str, list[int]]:
+    """What belongs together: the candidates of a query; else every example is alone."""
+    found: dict[str, list[int]] = {}
+    for number, example in enumerate(examples):
+        found.setdefault(example.group or str(number), []).append(number)
+    return found
+
+
+def right_place(said: str, labels: Sequence[str], choices: int) -> int:
+    """The place of the right choice, from what a row says about it."""
+    if labels:
+        found = next((place for place, label in enumerate(labels) if said.strip() in label.split("|")), -1)
+    else:
+        found = int(said) if said.strip().lstrip("-").isdigit() else -1
+    if not 0 <= found < choices:
+        raise Unusable(f"its right answer {said.strip()!r} is not among its {choices} choices")
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,22 +11,32 @@ from typing import Any, Literal
 
 from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
-from foreword.tasks import data_folder
 from foreword.text.encoding import decoded
 from foreword.text.rows import RowFault, json_rows
 
 SPLITS = ("train", "valid", "test")
+VARIABLE = "FOREWORD_DATA"
 
 
 @dataclass(frozen=True)
-class Shelf:
-    """Where files are looked for: beside the task file first, then in the data folder."""
+class SearchPath:
+    """Where files are looked for: beside the task file first, then in the data folder (nothing of it is shipped)."""
 
     beside: Path
-    data: Path | None = None
+    given: Path | None = None
+
+    @property
+    def data(self) -> Path | None:
+        """What the user gave, or what FOREWORD_DATA says."""
+        return self.given or (Path(said) if (said := os.environ.get(VARIABLE)) else None)
 
     def find(self, name: str, folder: bool = False) -> Path:
-        return data_folder.find(name, self.beside, self.data, folder)
+        for place in (self.beside, *filter(None, [self.data])):
+            if (place / name).is_dir() if folder else (place / name).is_file():
+                return place / name
+        said = (f"{name} is neither beside the task file nor in {self.data}." if self.data else
+                f"{name} is not beside the task file, and no data folder is given.")
+        raise Fault(said, f"Say where the data is:  --data FOLDER, or set {VARIABLE}")
 
 
 class Line(dict[str, Any]):
@@ -40,10 +51,10 @@ class Source(Spec):
     """What has rows, each a mapping from field to value, in one or more splits."""
 
     def splits(self) -> list[str]:
-        raise TypeError(f"{type(self).__name__} does not say this.")
+        raise NotImplementedError
 
-    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
-        raise TypeError(f"{type(self).__name__} does not say this.")
+    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
+        raise NotImplementedError
 
     def shown(self, split: str) -> str:
         """What a split is called in messages: its file."""
@@ -63,8 +74,8 @@ class Files(Source):
     def faults(self) -> list[tuple[str, str]]:
         return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
 
-    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
-        path = shelf.find(getattr(self, split))
+    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
+        path = where.find(getattr(self, split))
         try:
             found = list(self.read(path))
         except RowFault as fault:
@@ -75,7 +86,7 @@ class Files(Source):
 
     def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
         """The rows of one file, in order."""
-        raise TypeError(f"{type(self).__name__} does not say this.")
+        raise NotImplementedError
 
 
 def text_of(path: Path) -> str:
@@ -106,7 +117,7 @@ class Columns(Files):
     columns: tuple[str, ...] = ()
 
     def cells(self, path: Path) -> Iterator[tuple[int, list[str]]]:
-        raise TypeError(f"{type(self).__name__} does not say this.")
+        raise NotImplementedError
 
     def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
         cells = self.cells(path)
@@ -155,8 +166,8 @@ class Lines(Source):
     def faults(self) -> list[tuple[str, str]]:
         return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
 
-    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
-        columns = {name: [line for _, line in numbered(shelf.find(file))] for name, file in getattr(self, split).items()}
+    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
+        columns = {name: [line for _, line in numbered(where.find(file))] for name, file in getattr(self, split).items()}
         lengths = {name: len(lines) for name, lines in columns.items()}
         if len(set(lengths.values())) > 1:
             raise Fault("these files do not have the same number of lines: "

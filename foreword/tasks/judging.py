@@ -16,7 +16,7 @@ import numpy as np
 from foreword.basics.messages import Fault
 from foreword.tasks.chinese_answers import character_exact, character_f1
 from foreword.tasks.entities import entities
-from foreword.tasks.example import Example, Span
+from foreword.tasks.example import Example
 from foreword.tasks.metrics import Interval, Mean, Metric, Share, exact_match, value, word_f1
 
 Judge = Callable[[Sequence[Example], Sequence[Any]], list[Any]]
@@ -146,31 +146,21 @@ def _places(labels: Sequence[str]) -> Judge:
 
 def _answers(compare: Callable[[str, Sequence[str]], float]) -> Judge:
     def judge(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
-        return [compare(guess, references(example)) for example, guess in zip(examples, predictions)]
+        return [compare(guess, example.references) for example, guess in zip(examples, predictions)]
     return judge
-
-
-def references(example: Example) -> list[str]:
-    """The right answers of a question; an empty one where there is none."""
-    spans = example.label if isinstance(example.label, tuple) else ()
-    return [one.text for one in spans if isinstance(one, Span)] or [""]
 
 
 def _found(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
     rows = []
     for example, guess in zip(examples, predictions):
-        gold, said = entities(_tags(example)), entities(guess)
+        gold, said = entities(example.tags), entities(guess)
         rows.append((len(gold & said), len(said), len(gold)))
     return rows
 
 
 def _tags_right(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
-    return [(sum(gold == said for gold, said in zip(_tags(example), guess)), len(_tags(example)))
+    return [(sum(gold == said for gold, said in zip(example.tags, guess)), len(example.tags))
             for example, guess in zip(examples, predictions)]
-
-
-def _tags(example: Example) -> list[str]:
-    return [str(tag) for tag in example.label] if isinstance(example.label, tuple) else []
 
 
 def _ranked(worth: Callable[[np.ndarray], float]) -> Judge:
@@ -178,7 +168,7 @@ def _ranked(worth: Callable[[np.ndarray], float]) -> Judge:
     def judge(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
         groups: dict[str, list[tuple[float, float]]] = {}
         for example, score in zip(examples, predictions):
-            groups.setdefault(example.group, []).append((-float(score), float(example.label)))       # type: ignore[arg-type]
+            groups.setdefault(example.group, []).append((-float(score), example.number))
         found = [np.asarray([label > 0 for _, label in sorted(group)]) for group in groups.values()]
         return [worth(relevant) for relevant in found if relevant.any()]
     return judge

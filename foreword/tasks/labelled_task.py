@@ -15,11 +15,10 @@ from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.seeds import number_of
 from foreword.tasks import hub, task
 from foreword.tasks import user_files as user_files
-from foreword.tasks.example import Example, Label, Span
+from foreword.tasks.example import Example, Label, Span, Unusable
 from foreword.tasks.files import SPLITS as FILES
 from foreword.tasks.labelled.base import LabelledKind, WrongRow
-from foreword.tasks.prompted.request import Row, Unusable
-from foreword.tasks.template import NoField, value
+from foreword.tasks.template import NoField, Row, value
 
 __all__ = ["Example", "Label", "LabelledTask", "Span", "load", "part", "unlabelled"]
 
@@ -66,7 +65,7 @@ def load(word: str | Path, data: Path | None = None, kind: str = "", dev: Path |
     word = str(word)
     if word.startswith(hub.PREFIX):
         name, learn, given, notes = _from_hub(word, kind)
-    elif user_files.is_file_of_examples(word):
+    elif Path(word).suffix in user_files.READERS:
         learn, files, notes = user_files.opened({"train": Path(word), "dev": dev, "test": test}, kind)
         name, given = Path(word).stem, {split: Rows(str(path), rows) for split, (path, rows) in files.items()}
     else:
@@ -108,14 +107,14 @@ def _from_hub(word: str, kind: str) -> tuple[str, LabelledKind, dict[str, Rows],
     if spec and spec.learn:
         return spec.name, spec.learn, found, [f"Read through datasets from {there.path}."]
     first = next(iter(found.values()))
-    inferred = user_files.inferred(first.rows, kind, first.file)
-    return name, inferred.learn, found, [f"{inferred.why}: {inferred.learn.in_words}."]
+    learn, why = user_files.inferred(first.rows, kind, first.file)
+    return name, learn, found, [why]
 
 
 def _check_fields(learn: LabelledKind, row: Row, place: Any, labelled: bool = True) -> None:
     """Every field that a template speaks of is there."""
     faults = []
-    for setting, name in learn.fields(labelled):
+    for setting, name in learn.fields() if labelled else learn.fields(learn.reads):
         try:
             value(name, row)
         except NoField:
@@ -163,6 +162,7 @@ def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: 
         said += [f"{split}: {count:,} {'row was' if count == 1 else 'rows were'} left out: {why}"
                  for why, count in one.left_out.items()]
     splits = {split: one.examples for split, one in read.items()}
+    said += filter(None, [learn.converted(splits)])
     missing = tuple(split for split in SPLITS if split not in splits)
     if missing and splits.get("train"):
         before = len(splits["train"])
@@ -196,7 +196,7 @@ def _unfit(learn: LabelledKind, given: Mapping[str, Rows], splits: Mapping[str, 
             do = "Every split needs at least one example." if split in given else (
                 "It is cut from train, where examples of one text stay together: give more of them, or a file for it.")
             faults.append(Fault(f"there is no example for {split}.", do, where=file.get(split, file.get("train", ""))))
-    if splits.get("train") and learn.answers().keys() & {"label", "tags"} and len(labels) < 2:
+    if splits.get("train") and learn.finite_labels and len(labels) < 2:
         only = f"only the label {labels[0]!r}" if labels else "no label"
         faults.append(Fault(f"the training examples have {only}: there is nothing to tell apart.",
                             "Give examples of at least two.", where=file.get("train", "")))

@@ -15,11 +15,12 @@ from foreword.basics.sections import Written, construct
 from foreword.basics.seeds import chance, number_of
 from foreword.basics.spec import Spec
 from foreword.tasks import LABELLED_KINDS, PROMPTED_KINDS, SOURCES
-from foreword.tasks.files import SPLITS, Shelf, Source
+from foreword.tasks.example import Unusable
+from foreword.tasks.files import SPLITS, SearchPath, Source
 from foreword.tasks.hub import Hub
 from foreword.tasks.labelled.base import LabelledKind
-from foreword.tasks.prompted.request import PromptedKind, Row, Unusable
-from foreword.tasks.template import NoField, value
+from foreword.tasks.prompted.request import PromptedKind
+from foreword.tasks.template import NoField, Row, value
 
 KNOWN = Path(__file__).parent / "catalogue"
 
@@ -80,7 +81,7 @@ class Task:
 
     name: str                         # with the variant: arithmetic/two_digit_addition
     spec: TaskSpec
-    shelf: Shelf
+    data: SearchPath
     place: Callable[[str], str] = field(repr=False)       # file and line of a setting
 
     @property
@@ -152,7 +153,7 @@ class Task:
     def source_rows(self, split: str) -> Sequence[Row]:
         """The rows of a split, as its source gives them."""
         try:
-            return self.spec.source.rows(split, self.shelf)
+            return self.spec.source.rows(split, self.data)
         except Fault as fault:
             raise Fault(fault.what, fault.do, where=fault.where or self.place(f"source.{split}")) from fault
 
@@ -226,7 +227,7 @@ def opened(word: str, data: Path | None = None) -> list[Task]:
         spec = construct(TaskSpec, merged.values, merged, (), wrong)
         faults += [fault for fault in wrong if str(fault) not in map(str, faults)]
         if spec is not None:
-            found.append(Task(f"{spec.name}/{name}" if name else spec.name, spec, Shelf(path.parent, data), _placed(merged)))
+            found.append(Task(f"{spec.name}/{name}" if name else spec.name, spec, SearchPath(path.parent, data), _placed(merged)))
     if faults:
         raise Faults(faults)
     return found

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
+from foreword.basics.spec import Spec
+
+Row = Mapping[str, Any]        # the fields of one example
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
@@ -58,3 +61,26 @@ def items(template: str, row: Mapping[str, Any]) -> list[str]:
     if not isinstance(found, (list, tuple)):
         raise TypeError(f"{template!r} must be one field that holds a list")
     return [str(item) for item in found]
+
+
+class Templated(Spec):
+    """Settings some of which are templates, or several templates each."""
+
+    templated: ClassVar[tuple[str, ...]] = ()        # the settings that are
+    own_fields: ClassVar[tuple[str, ...]] = ()       # fields of templates that are not fields of the row
+
+    def templates(self, settings: Sequence[str] | None = None) -> dict[str, str]:
+        """Template by the setting it stands in; of several in one setting, `choices.0`, `choices.1`."""
+        found: dict[str, str] = {}
+        for name in self.templated if settings is None else settings:
+            said = getattr(self, name)
+            found |= {name: said} if isinstance(said, str) else {f"{name}.{place}": one for place, one in enumerate(said)}
+        return found
+
+    def faults(self) -> list[tuple[str, str]]:
+        return [(setting, said) for setting, template in self.templates().items() if (said := wrong(template))]
+
+    def fields(self, settings: Sequence[str] | None = None) -> list[tuple[str, str]]:
+        """(setting, field of the row) for every field that a template names."""
+        return [(setting, name) for setting, template in self.templates(settings).items() for name in names(template)
+                if name not in self.own_fields]

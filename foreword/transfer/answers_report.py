@@ -12,7 +12,7 @@ from foreword.report import Plot
 from foreword.report.plots import columns, confusion, confusion_matrix, histograms, scatter
 from foreword.tasks.entities import entities
 from foreword.tasks.example import Example
-from foreword.tasks.judging import METRICS, references
+from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
 
 WORST = 8                                   # mistakes on a page
@@ -58,7 +58,7 @@ def _numbers(task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
 def by_length(task: LabelledTask, predicted: Sequence[Any]) -> list[tuple[str, int, float]]:
     """(length of the shortest right answer, number of questions of this length, the metric's mean over them)"""
     judged = METRICS[task.metrics[0]](task.labels).judge(task.test, predicted)
-    lengths = np.asarray([min(map(len, references(one))) for one in task.test])
+    lengths = np.asarray([min(map(len, one.references)) for one in task.test])
     bins = np.searchsorted(LENGTHS, lengths, side="right")
     names = ["no answer", *(f"{first} to {after - 1}" for first, after in zip(LENGTHS, LENGTHS[1:])), f"{LENGTHS[-1]} or more"]
     scores = np.asarray(judged, float)
@@ -108,7 +108,7 @@ def mistakes(task: LabelledTask, rows: Sequence[Mapping[str, Any]], most: int = 
 
 def _right(example: Example) -> Any:
     label = example.label
-    return references(example)[0] if isinstance(label, tuple) and not example.words else label
+    return example.references[0] if isinstance(label, tuple) and not example.words else label
 
 
 def _written(example: Example, answer: Any) -> str:
@@ -130,7 +130,7 @@ def _sure(example: Example, row: Mapping[str, Any]) -> float | None:
 
 def _elsewhere(example: Example, row: Mapping[str, Any]) -> float | None:
     """An answer that is no part of a right one, nor a right one of it."""
-    said, right = row["answer"], references(example)
+    said, right = row["answer"], example.references
     near = said in right or any(one and said and (one in said or said in one) for one in right)
     return None if near else float(row["scores"]["answer"] - row["scores"]["none"]) * (1 if said else -1)
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from foreword.basics.messages import Fault
-from foreword.tasks.files import SPLITS, Shelf, Source, text_of
+from foreword.tasks.files import SPLITS, SearchPath, Source, text_of
 
 
 class Race(Source):
@@ -21,9 +21,9 @@ class Race(Source):
     def splits(self) -> list[str]:
         return [name for name in SPLITS if getattr(self, name)]
 
-    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
+    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
         found: list[Mapping[str, Any]] = []
-        for path in sorted(shelf.find(getattr(self, split), folder=True).rglob("*.txt")):
+        for path in sorted(where.find(getattr(self, split), folder=True).rglob("*.txt")):
             try:
                 passage = json.loads(text_of(path))
                 for question, options, answer in zip(passage["questions"], passage["options"], passage["answers"], strict=True):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from foreword.basics.seeds import chance, number_of
-from foreword.tasks.files import Shelf, Source
+from foreword.tasks.files import SearchPath, Source
 
 Asked = tuple[str, int]        # a question, its answer
 
@@ -54,7 +54,7 @@ class Arithmetic(Source):
         wrong = f"1 to 2,000 questions of each split can be drawn (it says {self.items:,})."
         return [] if 1 <= self.items <= 2000 else [("items", wrong)]
 
-    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
+    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
         dice = chance(self.seed, number_of(self.operation))
         found: dict[str, int] = {}
         while len(found) < 2 * self.items:

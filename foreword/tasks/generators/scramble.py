@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from foreword.basics.seeds import chance, number_of
-from foreword.tasks.files import Shelf, Source, text_of
+from foreword.tasks.files import SearchPath, Source, text_of
 
 COMMONEST = 10_000                              # the paper's: the most frequent words,
 _WORD = re.compile(r"\b[a-z]{5,14}\b")          # longer than four and shorter than fifteen letters
@@ -56,8 +56,8 @@ class Scramble(Source):
     def splits(self) -> list[str]:
         return ["train", "test"]
 
-    def rows(self, split: str, shelf: Shelf) -> Sequence[Mapping[str, Any]]:
-        text = text_of(shelf.find(self.words)) if self.words else "\n".join(topics.values())
+    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
+        text = text_of(where.find(self.words)) if self.words else "\n".join(topics.values())
         counts = Counter(_WORD.findall(text))
         common = sorted(counts, key=lambda word: (-counts[word], word))[:COMMONEST]
         found = []

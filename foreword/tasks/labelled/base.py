@@ -1,14 +1,17 @@
-"""What every kind of labelled task says: which columns it reads (by templates), what its labels are, and what is measured."""
+"""What every kind of labelled task says: the columns it reads (by templates), its labels, its metrics, its simplest answers."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
 
-from foreword.basics.spec import Spec
+import numpy as np
+
 from foreword.tasks.example import Example, Label
-from foreword.tasks.prompted.request import Row
-from foreword.tasks.template import items, names, render, value, wrong
+from foreword.tasks.labelled.columns import Columns
+from foreword.tasks.template import Row, Templated, items, names, render, value
 
 
 class WrongRow(ValueError):
@@ -19,7 +22,7 @@ class WrongRow(ValueError):
         self.what, self.do = what, do
 
 
-class LabelledKind(Spec):
+class LabelledKind(Templated):
     """One kind of labelled task: from a row to an example."""
 
     kind: str
@@ -29,30 +32,40 @@ class LabelledKind(Spec):
     note: str = ""                     # what should be said about the data
     only: dict[str, str] = {}          # rows that count: those with these values in these fields
 
-    in_words: ClassVar[str] = ""          # the kind in plain words
+    in_words: ClassVar[str] = ""                 # the kind in plain words
+    reads: ClassVar[tuple[str, ...]] = ()        # settings: templates of what is read
+    answer: ClassVar[str] = ""                   # the setting of what is to be found
+    columns: ClassVar[tuple[str, str]] = ("", "")        # usual names of the columns that are read, and of the answer
+    has_classes: ClassVar[bool] = False          # a label is the name of a class
+    finite_labels: ClassVar[bool] = False        # classes or tags: a head has an output for each
+    lines: ClassVar[bool] = False                # a line of plain text is an example to be labelled
+    shuffles: ClassVar[bool] = True              # an example can have another's label, as a control
+    constant: ClassVar[str] = "nothing"          # what the answer that is always the same is called
 
-    def inputs(self) -> dict[str, str]:
-        """Setting -> template of what is read."""
-        return {}
+    @classmethod
+    def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:
+        """(how rows with these columns are read, why); None: they do not fit this kind."""
+        raise NotImplementedError
 
-    def answers(self) -> dict[str, str]:
-        """Setting -> template of what is to be found."""
-        return {}
+    def fields(self, settings: Sequence[str] | None = None) -> list[tuple[str, str]]:
+        return super().fields((*self.reads, self.answer) if settings is None else settings)
 
-    def faults(self) -> list[tuple[str, str]]:
-        return [(setting, said) for setting, template in {**self.inputs(), **self.answers()}.items() if (said := wrong(template))]
-
-    def fields(self, labelled: bool = True) -> list[tuple[str, str]]:
-        """(setting, field) for every field that a template speaks of."""
-        templates = {**self.inputs(), **(self.answers() if labelled else {})}
-        return [(setting, name) for setting, template in templates.items() for name in names(template)]
+    def templates(self, settings: Sequence[str] | None = None) -> dict[str, str]:
+        found = super().templates((*self.reads, self.answer) if settings is None else settings)
+        return {setting: template for setting, template in found.items() if template}
 
     def example(self, row: Row, number: int, labelled: bool = True, where: str = "") -> Example:
-        """The example of a row. Unusable: it has no right answer and is left out; Wrong: it must be mended."""
-        raise TypeError(f"{type(self).__name__} does not say this.")
+        """The example of a row. Unusable: it has no right answer and is left out; WrongRow: it must be mended."""
+        read = self.read(row)
+        name = render(self.id, row) if self.id else str(number)
+        return replace(read, id=name, label=self.label_in(row, read) if labelled else None, where=where)
 
-    def called(self, row: Row, number: int) -> str:
-        return render(self.id, row) if self.id else str(number)
+    def read(self, row: Row) -> Example:
+        """What is read of a row."""
+        return Example("", tuple(filled(template, row) for template in self.templates(self.reads).values()))
+
+    def label_in(self, row: Row, read: Example) -> Label:
+        raise NotImplementedError
 
     def group(self, example: Example, row: Row) -> str:
         """What keeps examples together when splits are cut."""
@@ -65,6 +78,19 @@ class LabelledKind(Spec):
     def stray(self, label: Label, known: Sequence[str]) -> list[str]:
         """Labels of a dev or test example that no training example has."""
         return []
+
+    def converted(self, splits: dict[str, list[Example]]) -> str:
+        """Labels brought into the notation that is learned, in place, before they are checked; a note about it, or nothing."""
+        return ""
+
+    def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], Any]:
+        """The answer of knowing nothing but the labels of train: the commonest."""
+        most = Counter(example.label for example in train).most_common(1)[0][0]
+        return lambda example: most
+
+    def shuffled_labels(self, examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
+        """The same labels, which of them is whose left to chance."""
+        return [examples[place].label for place in dice.permutation(len(examples))]
 
 
 def filled(template: str, row: Row) -> str:

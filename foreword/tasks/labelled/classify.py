@@ -1,4 +1,4 @@
-"""Classification of a text or of a pair of texts."""
+"""Classification of a text or of a pair of texts: a label is the name of a class."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 from foreword.basics.messages import did_you_mean
-from foreword.tasks.example import Example, Label
-from foreword.tasks.labelled.base import LabelledKind, WrongRow, filled
-from foreword.tasks.prompted.request import Row, Unusable
-from foreword.tasks.template import render
+from foreword.tasks.example import Example, Label, Unusable
+from foreword.tasks.labelled.base import LabelledKind, WrongRow
+from foreword.tasks.labelled.columns import ALONE, LABEL, Columns, field
+from foreword.tasks.template import Row, render
 
 
 class ClassLabels(LabelledKind):
@@ -20,10 +20,12 @@ class ClassLabels(LabelledKind):
     names: dict[str, str] = {}         # what the file writes -> what it means; else as written
     skip: tuple[str, ...] = ()         # written where annotators did not agree: such rows are left out
 
-    def answers(self) -> dict[str, str]:
-        return {"label": self.label}
+    answer: ClassVar[str] = "label"
+    has_classes: ClassVar[bool] = True
+    finite_labels: ClassVar[bool] = True
+    constant: ClassVar[str] = "majority"
 
-    def class_of(self, row: Row) -> str:
+    def label_in(self, row: Row, read: Example) -> str:
         said = render(self.label, row).strip()
         if said in self.skip:
             raise Unusable(f"its label is {said!r}")
@@ -47,27 +49,32 @@ class Classification(ClassLabels):
     """Which class is a text of?"""
 
     in_words: ClassVar[str] = "single-text classification"
+    reads: ClassVar[tuple[str, ...]] = ("text",)
+    columns: ClassVar[tuple[str, str]] = ("text", "label")
+    lines: ClassVar[bool] = True
     kind: Literal["classify"] = "classify"
     text: str
 
-    def inputs(self) -> dict[str, str]:
-        return {"text": self.text}
-
-    def example(self, row: Row, number: int, labelled: bool = True, where: str = "") -> Example:
-        return Example(self.called(row, number), (filled(self.text, row),), self.class_of(row) if labelled else None, where=where)
+    @classmethod
+    def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:
+        text, label = columns.first(*ALONE), columns.first(*LABEL)
+        return (cls(text=field(text), label=field(label)), columns.classes(label, text)) if text and label else None
 
 
 class PairClassification(ClassLabels):
     """Which class is a pair of texts of?"""
 
     in_words: ClassVar[str] = "pair classification"
+    reads: ClassVar[tuple[str, ...]] = ("first", "second")
+    columns: ClassVar[tuple[str, str]] = ("sentence1, sentence2", "label")
     kind: Literal["pair"] = "pair"
     first: str
     second: str
 
-    def inputs(self) -> dict[str, str]:
-        return {"first": self.first, "second": self.second}
-
-    def example(self, row: Row, number: int, labelled: bool = True, where: str = "") -> Example:
-        texts = (filled(self.first, row), filled(self.second, row))
-        return Example(self.called(row, number), texts, self.class_of(row) if labelled else None, where=where)
+    @classmethod
+    def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:
+        (first, second), label = columns.two(), columns.first(*LABEL)
+        if not (first and label):
+            return None
+        return (cls(first=field(first), second=field(second), label=field(label), skip=("-",)),
+                columns.classes(label, first, second))

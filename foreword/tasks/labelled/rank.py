@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
-from foreword.tasks.example import Example
-from foreword.tasks.labelled.base import LabelledKind, filled, number_in
-from foreword.tasks.prompted.request import Row
-from foreword.tasks.template import render
+import numpy as np
+
+from foreword.tasks.example import Example, Label, groups
+from foreword.tasks.labelled.base import LabelledKind, number_in
+from foreword.tasks.labelled.columns import Columns, field
+from foreword.tasks.template import Row, render
 
 
 class Ranking(LabelledKind):
     """How relevant is each candidate to its query? Candidates of one query are one group."""
 
     in_words: ClassVar[str] = "relevance ranking"
+    reads: ClassVar[tuple[str, ...]] = ("query", "candidate")
+    answer: ClassVar[str] = "relevance"
+    columns: ClassVar[tuple[str, str]] = ("query, candidate", "relevance")
     kind: Literal["rank"] = "rank"
     metrics: tuple[str, ...] = ("map", "mrr")
     query: str
@@ -22,14 +29,31 @@ class Ranking(LabelledKind):
     names: dict[str, float] = {}       # what the file writes -> relevance; else a number
     group_by: str = ""                 # else the query
 
-    def inputs(self) -> dict[str, str]:
-        return {"query": self.query, "candidate": self.candidate}
+    @classmethod
+    def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:
+        query = columns.first("query", "question")
+        candidate = columns.first("candidate", "passage", "document", "answer", "sentence")
+        relevance = columns.first("relevance", "relevant", "label")
+        sure = columns.asked or query == "query" or relevance.startswith("relevan")
+        if not (query and candidate and relevance and sure):
+            return None
+        return (cls(query=field(query), candidate=field(candidate), relevance=field(relevance)),
+                f"columns {query}, {candidate} and {relevance}, {len(columns.values(query)):,} different queries")
 
-    def answers(self) -> dict[str, str]:
-        return {"relevance": self.relevance}
+    def read(self, row: Row) -> Example:
+        return replace(super().read(row), group=render(self.group_by or self.query, row))
 
-    def example(self, row: Row, number: int, labelled: bool = True, where: str = "") -> Example:
-        texts = (filled(self.query, row), filled(self.candidate, row))
-        said = render(self.relevance, row).strip() if labelled else ""
-        label = self.names[said] if said in self.names else number_in(self.relevance, row) if labelled else None
-        return Example(self.called(row, number), texts, label, group=render(self.group_by or self.query, row), where=where)
+    def label_in(self, row: Row, read: Example) -> float:
+        said = render(self.relevance, row).strip()
+        return self.names[said] if said in self.names else number_in(self.relevance, row)
+
+    def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], float]:
+        return lambda example: 0.0
+
+    def shuffled_labels(self, examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
+        """Every query keeps as many that are relevant."""
+        found: list[Label] = [None] * len(examples)
+        for members in groups(examples).values():
+            for place, other in zip(members, dice.permutation(members)):
+                found[place] = examples[other].label
+        return found

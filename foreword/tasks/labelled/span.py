@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from foreword.tasks.example import Example, Span
 from foreword.tasks.labelled.base import LabelledKind, WrongRow, filled
-from foreword.tasks.prompted.request import Row
-from foreword.tasks.template import names, render, value
+from foreword.tasks.labelled.columns import Columns, field
+from foreword.tasks.template import Row, names, render, value
 
 
 class SpanExtraction(LabelledKind):
     """Which stretch of a text answers a question, if one does? The answers are a list of {text, start}."""
 
     in_words: ClassVar[str] = "span extraction"
+    reads: ClassVar[tuple[str, ...]] = ("question", "context")
+    answer: ClassVar[str] = "spans"
+    columns: ClassVar[tuple[str, str]] = ("question, context", "answers (or answer and start)")
+    shuffles: ClassVar[bool] = False
     kind: Literal["span"] = "span"
     metrics: tuple[str, ...] = ("span_f1", "span_exact")
     question: str
@@ -22,21 +26,26 @@ class SpanExtraction(LabelledKind):
     spans: str
     unplaced: Literal["refuse", "keep"] = "refuse"        # answers not where the file says they are; kept only to compare with
 
-    def inputs(self) -> dict[str, str]:
-        return {"question": self.question, "context": self.context}
+    @classmethod
+    def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:
+        context, answers = columns.first("context", "passage", "paragraph"), columns.first("spans", "answers", "answer")
+        if not (context and answers and "question" in columns):
+            return None
+        return (cls(question="{question}", context=field(context), spans=field(answers)),
+                f"columns question, {context} and {answers}")
 
-    def answers(self) -> dict[str, str]:
-        return {"spans": self.spans}
+    def read(self, row: Row) -> Example:
+        return Example("", (filled(self.question, row), str(value(names(self.context)[0], row))))        # offsets count in it
 
-    def example(self, row: Row, number: int, labelled: bool = True, where: str = "") -> Example:
-        texts = (filled(self.question, row), str(value(names(self.context)[0], row)))        # untouched: offsets count in it
-        said = answers_in(value(names(self.spans)[0], row), row) if labelled else []
+    def label_in(self, row: Row, read: Example) -> tuple[Span, ...]:
         find = span_in if self.unplaced == "refuse" else span_or_none
-        spans = tuple(find(texts[1], one) for one in said) if labelled else None
-        return Example(self.called(row, number), texts, spans, where=where)
+        return tuple(find(read.texts[1], one) for one in answers_in(value(names(self.spans)[0], row), row))
 
     def group(self, example: Example, row: Row) -> str:
         return render(self.part_by, row) if self.part_by else example.texts[1]
+
+    def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], str]:
+        return lambda example: ""
 
 
 def answers_in(said: Any, row: Row) -> list[dict[str, Any]]:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
 from foreword.tasks.metrics import Matthews, Metric
-from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Row, Weigh
-from foreword.tasks.template import render
+from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Weigh
+from foreword.tasks.template import Row, render
 
 
 class Acceptability(PromptedKind):
     """Is a text likely enough, in the mean over its tokens, to be accepted?"""
 
+    templated: ClassVar[tuple[str, ...]] = ("text", "gold")
     kind: Literal["acceptable"] = "acceptable"
     text: str
     gold: str                       # the row says this ...
     yes: str = "1"                  # ... of a text that is acceptable
-
-    def templates(self) -> dict[str, str]:
-        return {"text": self.text, "gold": self.gold}
 
     def requests(self, row: Row) -> list[Request]:
         return [Weigh("", render(self.text, row))]

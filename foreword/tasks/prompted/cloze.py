@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from foreword.tasks.example import Unusable
 from foreword.tasks.metrics import Metric, Perplexity, Share
-from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Row, Unusable, Weigh
-from foreword.tasks.template import render
+from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Weigh
+from foreword.tasks.template import Row, render
 
 FILTERED = "accuracy, no stop words"
 
@@ -15,17 +16,13 @@ FILTERED = "accuracy, no stop words"
 class LastWord(PromptedKind):
     """Would the model say the whole last word? Its perplexity is per word, whatever the tokens."""
 
+    templated: ClassVar[tuple[str, ...]] = ("text", "context")
+    own_fields: ClassVar[tuple[str, ...]] = ("passage",)
     kind: Literal["last_word"] = "last_word"
     text: str
     # around a passage without its last word, for prompts that show a gap: "{passage} ____. ->"
     context: str = "{passage}"
     stop_words: tuple[str, ...] = ()        # words that cannot be the answer; an accuracy without them is given as well
-
-    def templates(self) -> dict[str, str]:
-        return {"text": self.text, "context": self.context}
-
-    def own_fields(self) -> Sequence[str]:
-        return ("passage",)
 
     def parted(self, row: Row) -> tuple[str, str]:
         passage, _, word = render(self.text, row).rstrip().rpartition(" ")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from foreword.tasks.example import Unusable
 from foreword.tasks.metrics import TEXT, Bleu, Mean, Metric, Share
-from foreword.tasks.prompted.request import Continue, Judged, PromptedKind, Request, Row, Unusable
-from foreword.tasks.template import items, names, render, value
+from foreword.tasks.prompted.request import Continue, Judged, PromptedKind, Request
+from foreword.tasks.template import Row, items, names, render, value
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 NAMES = {"exact": "exact", "exact_match": "exact match", "f1": "F1", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2",
@@ -18,6 +19,8 @@ NAMES = {"exact": "exact", "exact_match": "exact match", "f1": "F1", "rouge1": "
 class Generation(PromptedKind):
     """What does the model write, and how near is it to the references?"""
 
+    templated: ClassVar[tuple[str, ...]] = ("context", "answer", "completion")
+    own_fields: ClassVar[tuple[str, ...]] = ("answer",)
     kind: Literal["write"] = "write"
     context: str
     answer: str | tuple[str, ...]           # a template, a field that holds a list, or a template for each reference
@@ -27,14 +30,6 @@ class Generation(PromptedKind):
     top_k: int = 1                          # 1: always the likeliest token
     sentences: int | None = None            # only the first so many sentences count
     compare: tuple[Literal["exact", "exact_match", "f1", "rouge1", "rouge2", "rougeL", "bleu"], ...] = ("exact",)
-
-    def templates(self) -> dict[str, str]:
-        answers = {"answer": self.answer} if isinstance(self.answer, str) else {
-            f"answer.{number}": template for number, template in enumerate(self.answer)}
-        return {"context": self.context, **answers, "completion": self.completion}
-
-    def own_fields(self) -> Sequence[str]:
-        return ("answer",)
 
     def references(self, row: Row) -> list[str]:
         if isinstance(self.answer, str):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from foreword.tasks.example import right_place
 from foreword.tasks.metrics import Metric, Share
-from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Row, Unusable, Weigh, Weighed
-from foreword.tasks.template import items, render
+from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Weigh, Weighed
+from foreword.tasks.template import Row, items, render
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,8 @@ WORDS = {"sum": "summed", "token": "per token", "byte": "per byte", "uncondition
 class LikeliestChoice(PromptedKind):
     """Which completion of the context is likeliest?"""
 
+    templated: ClassVar[tuple[str, ...]] = ("context", "choices", "gold", "completion")
+    own_fields: ClassVar[tuple[str, ...]] = ("choice",)
     kind: Literal["choice"] = "choice"
     context: str
     choices: str | tuple[str, ...]          # a field that holds a list, or a template for each
@@ -44,14 +47,6 @@ class LikeliestChoice(PromptedKind):
     completion: str = " {choice}"
     normalise: tuple[Literal["sum", "token", "byte", "unconditional"], ...] = ("token",)
     alone: str = "Answer:"                  # what the unconditional likelihood is given instead of the context
-
-    def templates(self) -> dict[str, str]:
-        choices = {"choices": self.choices} if isinstance(self.choices, str) else {
-            f"choices.{number}": template for number, template in enumerate(self.choices)}
-        return {"context": self.context, **choices, "gold": self.gold, "completion": self.completion}
-
-    def own_fields(self) -> Sequence[str]:
-        return ("choice",)
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()
@@ -113,14 +108,3 @@ class LikeliestChoice(PromptedKind):
 def likeliest(scores: Sequence[float]) -> int:
     """The place of the highest; of equals the first."""
     return max(range(len(scores)), key=scores.__getitem__)
-
-
-def right_place(said: str, labels: Sequence[str], choices: int) -> int:
-    """The place of the right choice, from what an example says about it."""
-    if labels:
-        found = next((place for place, label in enumerate(labels) if said.strip() in label.split("|")), -1)
-    else:
-        found = int(said) if said.strip().lstrip("-").isdigit() else -1
-    if not 0 <= found < choices:
-        raise Unusable(f"its right answer {said.strip()!r} is not among its {choices} choices")
-    return found

@@ -5,17 +5,14 @@ A kind makes requests of an example and judges the answers. It never sees a mode
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from foreword.basics.spec import Spec
 from foreword.tasks.metrics import Metric
-from foreword.tasks.template import names, wrong
-
-Row = Mapping[str, Any]        # an example: its fields
+from foreword.tasks.template import Row, Templated
 
 
 class Request(Protocol):
@@ -105,41 +102,21 @@ class Judged:
     shown: dict[str, Any] = field(default_factory=dict)
 
 
-class Unusable(ValueError):
-    """An example that cannot be asked (its right answer is not among the choices). Left out, and said."""
-
-
-class PromptedKind(Spec):
+class PromptedKind(Templated):
     """One way to ask: from an example to requests, from answers to judgements."""
 
-    def templates(self) -> dict[str, str]:
-        """The setting each template stands in, for messages."""
-        return {}
-
-    def own_fields(self) -> Sequence[str]:
-        """Fields that the kind itself puts into a template."""
-        return ()
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [(setting, said) for setting, template in self.templates().items() if (said := wrong(template))]
-
-    def fields(self) -> list[tuple[str, str]]:
-        """(setting, field of the example) for every field that a template speaks of."""
-        return [(setting, name) for setting, template in self.templates().items() for name in names(template)
-                if name not in self.own_fields()]
-
     def requests(self, row: Row) -> list[Request]:
-        raise TypeError(f"{type(self).__name__} does not say this.")
+        raise NotImplementedError
 
     def solved(self, row: Row) -> str:
         """The example with its answer, as a shot."""
-        raise TypeError(f"{type(self).__name__} does not say this.")
+        raise NotImplementedError
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
-        raise TypeError(f"{type(self).__name__} does not say this.")
+        raise NotImplementedError
 
     def metrics(self) -> dict[str, Metric]:
-        raise TypeError(f"{type(self).__name__} does not say this.")
+        raise NotImplementedError
 
     def chance(self, row: Row) -> float | None:
         """How often a guess would be right."""

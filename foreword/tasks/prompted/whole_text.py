@@ -11,8 +11,8 @@ import numpy as np
 from foreword.tasks.detokenise import FORMATS, Format
 from foreword.tasks.intervals import bootstrap
 from foreword.tasks.metrics import Interval, Mean, Metric
-from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Row
-from foreword.tasks.template import render
+from foreword.tasks.prompted.request import Judged, PromptedKind, Request
+from foreword.tasks.template import Row, render
 
 STRETCHES = 100         # a text is one example; how sure its score is shows in how unlike its stretches are
 
@@ -59,12 +59,10 @@ class PerUnit(Mean):
 class WholeText(PromptedKind):
     """What a text costs: de-tokenised before it is read if its format is said, paid for by bytes and words of the original."""
 
+    templated: ClassVar[tuple[str, ...]] = ("text",)
     kind: Literal["text"] = "text"
     text: str = "{text}"
     format: str = ""            # wikitext, ptb, text8; nothing: as it is
-
-    def templates(self) -> dict[str, str]:
-        return {"text": self.text}
 
     def faults(self) -> list[tuple[str, str]]:
         known = not self.format or self.format in FORMATS

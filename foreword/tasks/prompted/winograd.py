@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
+from foreword.tasks.example import right_place
 from foreword.tasks.metrics import Metric, Share
-from foreword.tasks.prompted.multiple_choice import NORMALISE, WORDS, Completion, likeliest, right_place
-from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Row, Weigh
-from foreword.tasks.template import items, render
+from foreword.tasks.prompted.multiple_choice import NORMALISE, WORDS, Completion, likeliest
+from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Weigh
+from foreword.tasks.template import Row, items, render
 
 
 class LikeliestContext(PromptedKind):
     """In which context is the same continuation likeliest? `full` charges for the choice as well."""
 
+    templated: ClassVar[tuple[str, ...]] = ("before", "choices", "after", "gold", "choice")
+    own_fields: ClassVar[tuple[str, ...]] = ("choice",)
     kind: Literal["partial"] = "partial"
     before: str                             # up to the gap
     choices: str
@@ -23,12 +26,6 @@ class LikeliestContext(PromptedKind):
     choice: str = " {choice}"               # a choice in the gap
     scoring: Literal["partial", "full"] = "partial"
     normalise: Literal["sum", "token"] = "sum"
-
-    def templates(self) -> dict[str, str]:
-        return {"before": self.before, "choices": self.choices, "after": self.after, "gold": self.gold, "choice": self.choice}
-
-    def own_fields(self) -> Sequence[str]:
-        return ("choice",)
 
     def filled(self, row: Row) -> list[tuple[str, str, str]]:
         """(before, the choice in the gap, after) of each choice."""

@@ -9,12 +9,13 @@ import pytest
 
 from foreword.evaluate.likelihood import Respondent, answer, follow
 from foreword.evaluate.pairs import encode_pair
+from foreword.tasks.example import Unusable
 from foreword.tasks.metrics import value
 from foreword.tasks.prompted.acceptability import Acceptability, AcrossHalves
 from foreword.tasks.prompted.cloze import FILTERED, LastWord
 from foreword.tasks.prompted.generation import Generation
 from foreword.tasks.prompted.multiple_choice import LikeliestChoice
-from foreword.tasks.prompted.request import Continue, Unusable, Weigh
+from foreword.tasks.prompted.request import Continue, Weigh
 from foreword.tasks.prompted.winograd import LikeliestContext
 from tests.known import Known
 from tests.tiny import READERS, reader

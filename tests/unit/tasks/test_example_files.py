@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.tasks.files import Csv, JsonLines, Lines, Shelf, Tsv
+from foreword.tasks.files import Csv, JsonLines, Lines, SearchPath, Tsv
 from foreword.tasks.formats.aristo import Aristo
 from foreword.tasks.formats.childrens_books import ChildrensBooks
 from foreword.tasks.formats.squad import Squad
@@ -18,7 +18,7 @@ from foreword.tasks.formats.winograd import Winograd, in_place
 from foreword.tasks.generators.arithmetic import OPERATIONS, Arithmetic
 from foreword.tasks.generators.scramble import SCRAMBLES, SIGNS, Scramble
 
-HERE = Shelf(Path("."))
+HERE = SearchPath(Path("."))
 SIGN = {"plus": "+", "minus": "-", "times": "*"}
 
 
@@ -93,7 +93,7 @@ def test_scrambled_words_keep_what_their_way_promises(way):
 def test_words_may_come_from_a_text(tmp_path):
     (tmp_path / "words.txt").write_text("apple banana apple cherry it Banana", encoding="utf-8")
     source = Scramble(way="reversed", words="words.txt")
-    words = {row["word"] for split in ("train", "test") for row in source.rows(split, Shelf(tmp_path))}
+    words = {row["word"] for split in ("train", "test") for row in source.rows(split, SearchPath(tmp_path))}
     assert words == {"apple", "banana", "cherry"}
 
 
@@ -101,35 +101,35 @@ def test_words_may_come_from_a_text(tmp_path):
 
 def test_rows_of_columns_and_lines(tmp_path):
     (tmp_path / "a.csv").write_text('q,"x, y",z\n"one ""1""",2,3\n', encoding="utf-8")
-    assert Csv(test="a.csv").rows("test", Shelf(tmp_path)) == [{"q": 'one "1"', "x, y": "2", "z": "3"}]
-    assert len(Csv(test="a.csv", columns=("a", "b", "c")).rows("test", Shelf(tmp_path))) == 2
+    assert Csv(test="a.csv").rows("test", SearchPath(tmp_path)) == [{"q": 'one "1"', "x, y": "2", "z": "3"}]
+    assert len(Csv(test="a.csv", columns=("a", "b", "c")).rows("test", SearchPath(tmp_path))) == 2
     (tmp_path / "a.tsv").write_text('a\tb\n"x\ty\n', encoding="utf-8")
-    assert Tsv(test="a.tsv").rows("test", Shelf(tmp_path)) == [{"a": '"x', "b": "y"}]
+    assert Tsv(test="a.tsv").rows("test", SearchPath(tmp_path)) == [{"a": '"x', "b": "y"}]
     (tmp_path / "a.en").write_text("one\ntwo\u2028too\n", encoding="utf-8")        # only a newline ends a line
     (tmp_path / "a.de").write_text("eins\nzwei\n", encoding="utf-8")
-    assert Lines(test={"en": "a.en", "de": "a.de"}).rows("test", Shelf(tmp_path)) == [
+    assert Lines(test={"en": "a.en", "de": "a.de"}).rows("test", SearchPath(tmp_path)) == [
         {"en": "one", "de": "eins"}, {"en": "two\u2028too", "de": "zwei"}]
 
 
 def test_broken_files_are_said_with_their_line(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"a": 1}\n{"a": \n', encoding="utf-8")
     with pytest.raises(Fault, match=r"a\.jsonl:2\n    this line is not JSON"):
-        JsonLines(test="a.jsonl").rows("test", Shelf(tmp_path))
+        JsonLines(test="a.jsonl").rows("test", SearchPath(tmp_path))
     (tmp_path / "a.tsv").write_text("a\tb\nx\n", encoding="utf-8")
     with pytest.raises(Fault, match=r"a\.tsv:2\n    this row has 1 columns, not the 2 of a, b"):
-        Tsv(test="a.tsv").rows("test", Shelf(tmp_path))
+        Tsv(test="a.tsv").rows("test", SearchPath(tmp_path))
     (tmp_path / "b.en").write_text("one\n", encoding="utf-8")
     (tmp_path / "b.de").write_text("eins\nzwei\n", encoding="utf-8")
     with pytest.raises(Fault, match="same number of lines: en 1, de 2"):
-        Lines(test={"en": "b.en", "de": "b.de"}).rows("test", Shelf(tmp_path))
+        Lines(test={"en": "b.en", "de": "b.de"}).rows("test", SearchPath(tmp_path))
     with pytest.raises(Fault, match="neither beside the task file nor in"):
-        JsonLines(test="gone.jsonl").rows("test", Shelf(tmp_path))
+        JsonLines(test="gone.jsonl").rows("test", SearchPath(tmp_path))
 
 
 def test_children_s_books(tmp_path):
     (tmp_path / "cbt.txt").write_text(
         "1 Once there was a fox .\n2 It ran .\n21 The XXXXX slept .\tfox\t\tcat|fox|dog\n\n1 Next .\n21 XXXXX !\tno\t\tyes|no\n", encoding="utf-8")
-    first, second = ChildrensBooks(test="cbt.txt").rows("test", Shelf(tmp_path))
+    first, second = ChildrensBooks(test="cbt.txt").rows("test", SearchPath(tmp_path))
     assert first == {"passage": "Once there was a fox . It ran .", "before": "The", "after": " slept .",
                      "choices": ["cat", "fox", "dog"], "gold": 1}
     assert second["passage"] == "Next ."
@@ -143,15 +143,15 @@ def test_a_noun_in_the_place_of_a_pronoun(noun, pronoun, before, written):
 
 
 def test_published_files_read_whole(data):
-    shelf = Shelf(data)
-    schemas = Winograd(test="wsc/WSCollection.xml", first=273).rows("test", shelf)
+    where = SearchPath(data)
+    schemas = Winograd(test="wsc/WSCollection.xml", first=273).rows("test", where)
     assert len(schemas) == 273
     assert Counter(row["gold"] for row in schemas).keys() == {0, 1}
     assert schemas[0]["before"] + " " + schemas[0]["choices"][0] + schemas[0]["after"] == (
         "The city councilmen refused the demonstrators a permit because the city councilmen feared violence.")
-    questions = Aristo(test="ai2-science/qasc_dev.jsonl").rows("test", shelf)
+    questions = Aristo(test="ai2-science/qasc_dev.jsonl").rows("test", where)
     assert len(questions) == 926
     assert questions[0]["choices"][questions[0]["gold"]] == "local weather conditions"
-    asked = Squad(valid="squad/dev-v1.1.json").rows("valid", shelf)
+    asked = Squad(valid="squad/dev-v1.1.json").rows("valid", where)
     assert len(asked) == 10_570
     assert asked[0]["answers"] == ["Denver Broncos"]

@@ -8,6 +8,7 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.tasks import task as tasks
+from foreword.tasks.files import SearchPath
 from foreword.tasks.prompted.request import Weigh
 
 GOOD = """name = "mine"
@@ -110,12 +111,12 @@ def test_names_that_are_not_tasks():
 
 
 def test_the_data_folder_is_said_once(monkeypatch, tmp_path):
-    from foreword.tasks.data_folder import data_folder
     monkeypatch.delenv("FOREWORD_DATA", raising=False)
-    assert data_folder().parts[-2:] == ("shared", "data")
+    with pytest.raises(Fault, match="a.csv is not beside the task file, and no data folder is given."):
+        SearchPath(tmp_path).find("a.csv")
     monkeypatch.setenv("FOREWORD_DATA", str(tmp_path))
-    assert data_folder() == tmp_path
-    assert data_folder(tmp_path / "x") == tmp_path / "x"
+    assert SearchPath(tmp_path).data == tmp_path
+    assert SearchPath(tmp_path, tmp_path / "x").data == tmp_path / "x"
 
 
 def test_story_endings_as_they_are_published(tmp_path):
