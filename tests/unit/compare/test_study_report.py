@@ -12,13 +12,12 @@ import pytest
 from foreword.compare import study_report
 from foreword.compare.significance import Difference, Result, SeedResult, Significance
 from foreword.compare.study import Study
-from foreword.tasks.judging import references
 from tests.labelled import task
 
 
 def made(kind: str = "classify", seeds: int = 3) -> Study:
     whole = task(kind, 64, 8, 8)
-    right = tuple(references(one)[0] if kind == "span" else one.label for one in whole.test)
+    right = tuple(one.references[0] if kind == "span" else one.label for one in whole.test)
     significance = Significance(whole)
 
     def row(name: str, labels: int | None, tests: list[float], chosen: bool = True, tuned: bool = True) -> Result:
