@@ -33,7 +33,12 @@ def model_for(recipe: Recipe, vocabulary: Vocabulary) -> Any:
 def blank_model(recipe: Recipe, vocabulary: Vocabulary, device: str = "cpu") -> Any:
     """The same without drawing any weight: for weights that are about to be read from a file."""
     made = shape_of(recipe, vocabulary)
-    return allotted(made, device) if isinstance(made, Model) else made
+    if not isinstance(made, Model):
+        return made
+    if any(buffer.is_meta for buffer in made.computed()):
+        with torch.random.fork_rng(devices=[]):        # what is computed and not saved (a table of sinusoids) is computed again
+            return model_for(recipe, vocabulary).to(device)
+    return allotted(made, device)
 
 
 def shape_of(recipe: Recipe, vocabulary: Vocabulary) -> Any:
@@ -43,13 +48,16 @@ def shape_of(recipe: Recipe, vocabulary: Vocabulary) -> Any:
 
 
 def allotted(made: Model, device: str = "cpu") -> Model:
-    """A shape, given the memory for its weights."""
-    real: dict[int, nn.Parameter] = {}
+    """A shape, given the memory for its weights and buffers."""
+    real: dict[int, Tensor] = {}
     for module in made.modules():
-        for name, weight in list(module.named_parameters(recurse=False)):
-            if weight.is_meta:      # once for each weight, so that what was tied stays tied
-                real.setdefault(id(weight), nn.Parameter(torch.empty(weight.shape, dtype=weight.dtype, device=device)))
-                setattr(module, name, real[id(weight)])
+        for name, weight in [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]:
+            if not weight.is_meta:
+                continue
+            if id(weight) not in real:      # once for each weight, so that what was tied stays tied
+                empty = torch.empty(weight.shape, dtype=weight.dtype, device=device)
+                real[id(weight)] = nn.Parameter(empty) if isinstance(weight, nn.Parameter) else empty
+            setattr(module, name, real[id(weight)])
     return made
 
 

@@ -202,10 +202,10 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
         if any(part is None for part in parts):
             missing += [theirs for theirs, part in zip(name.theirs, parts) if part is None]
             continue
-        target = ours.pop(name.ours)
+        target = torch.atleast_1d(ours.pop(name.ours))        # a view: a buffer may be a single number
         each = [target.size(0) // len(name.theirs), *target.shape[1:]]        # what one of theirs must be
         each = each[::-1] if name.transposed else each
-        there = {theirs: part for theirs, part in zip(name.theirs, parts) if part is not None}
+        there = {theirs: torch.atleast_1d(part) for theirs, part in zip(name.theirs, parts) if part is not None}
         wrong = [f"{theirs} is {list(part.shape)}, config.json says {each}"
                  for theirs, part in there.items() if list(part.shape) != each]
         misshapen += wrong

@@ -97,8 +97,15 @@ class Model(nn.Module):
         self.heads = nn.ModuleDict(heads)
 
     def weights(self) -> dict[str, Tensor]:
-        """Every tensor once, by name: a tied weight appears under the first of its names."""
-        return {**dict(self.named_parameters()), **dict(self.named_buffers())}
+        """Every tensor that is saved, once, by name: a tied weight appears under the first of its names."""
+        computed = set(map(id, self.computed()))
+        return {**dict(self.named_parameters()),
+                **{name: buffer for name, buffer in self.named_buffers() if id(buffer) not in computed}}
+
+    def computed(self) -> list[Tensor]:
+        """Buffers that are not saved, because building the network computes them."""
+        saved = self.state_dict()
+        return [buffer for name, buffer in self.named_buffers() if name not in saved]
 
     def parameter_count(self) -> int:
         return sum(parameter.numel() for parameter in self.parameters())
