@@ -22,12 +22,12 @@ from foreword import batches, counts, networks, objectives, parts, tokens, train
 from foreword.assembly import catalogue, loader
 from foreword.assembly.build import model_for
 from foreword.assembly.catalogue import Entry
+from foreword.assembly.difference import difference
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.registry import Table
 from foreword.basics.spec import Spec
 from foreword.cli.main import app
 from foreword.networks.base import Model
-from foreword.runs.folder import difference
 from foreword.tokens.tokenizer import Vocabulary
 
 DOCS = Path(__file__).parent

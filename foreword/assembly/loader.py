@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword.assembly.catalogue import find, shown
-from foreword.assembly.recipe import Recipe
 from foreword.basics import toml
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.sections import Written, construct
+
+if TYPE_CHECKING:
+    from foreword.assembly.recipe import Recipe
 
 DEEPEST = 3       # generations of `extends`: more cannot be read at a glance
 
@@ -88,6 +90,8 @@ def from_values(values: dict[str, Any], source: str, settings: Sequence[str] = (
 
 
 def _checked(merged: Written) -> Recipe:
+    from foreword.assembly.recipe import Recipe  # and with it all parts and torch, which a mistyped name need not wait for
+
     faults: list[Fault] = []
     recipe = construct(Recipe, merged.values, merged, (), faults)
     if faults:

@@ -15,14 +15,14 @@ def check(
     settings: Set = None,
 ) -> int | None:
     """Check recipes without training them."""
+    from foreword.assembly.without_torch import resolved
     from foreword.basics.messages import Fault, Faults
-    from foreword.cli.preparing import recipe_for
 
     faults = []
     for name in recipe:
         try:
-            chosen = recipe_for(name, size, settings)
-            print(f"{name}: right ({chosen.name}).")
+            values, _ = resolved(name, size, settings or [])
+            print(f"{name}: right ({values['name']}).")
         except Fault as fault:
             faults.append(fault)
     if faults:

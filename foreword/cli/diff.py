@@ -15,9 +15,9 @@ def diff(
     size: Size = "",
 ) -> None:
     """Print the settings in which two recipes differ."""
-    from foreword.cli.preparing import recipe_for
-    from foreword.runs.folder import difference
+    from foreword.assembly.difference import difference
+    from foreword.assembly.without_torch import resolved
 
-    found = difference(recipe_for(one, size, None).values(), recipe_for(other, size, None).values())
+    found = difference(resolved(one, size)[0], resolved(other, size)[0])
     for line in found or ["no difference."]:
         print(line)

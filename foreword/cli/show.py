@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,23 +18,18 @@ def show(
     """Print a recipe with everything it inherits, and where each value was written."""
     import json
 
-    from foreword.assembly import loader
+    from foreword.assembly.without_torch import resolved
     from foreword.basics import toml
 
-    values = loader.load(recipe, size, settings or []).values()
+    values, source = resolved(recipe, size, settings or [])
     if as_json:
         print(json.dumps(values))
         return
-    source = loader.written(recipe, size, settings or [])
     section: tuple[str, ...] = ()
     for line in toml.write(values).rstrip().split("\n"):
         name = line.split(" = ")[0]
         if line.startswith("["):
             section = tuple(line.strip("[]").split("."))
         elif " = " in line:
-            line = f"{line:<56}  # {_place(source, (*section, name))}"
+            line = f"{line:<56}  # {source.places.get((*section, name), 'default')}"
         print(line)
-
-
-def _place(source: Any, path: tuple[str, ...]) -> str:
-    return source.places.get(path, "default")

@@ -13,6 +13,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from foreword.assembly import loader
+from foreword.assembly.difference import difference
 from foreword.assembly.recipe import Recipe
 from foreword.basics import toml
 from foreword.basics.files import read_json, whole_folder, write_folder, write_json, write_text
@@ -144,20 +145,3 @@ def _full(path: Path, error: Exception) -> RunFailed:
     free = shutil.disk_usage(path.parent).free
     return RunFailed(f"{path} could not be written ({free / 1e6:.0f} MB free): {error}.",
                      "What was saved before is whole. Free some space and give the same command again.")
-
-
-def difference(one: dict[str, Any], other: dict[str, Any], at: str = "") -> list[str]:
-    """What differs between two recipes' values, one line each."""
-    found = []
-    for key in dict.fromkeys([*one, *other]):
-        name = f"{at}{key}"
-        a, b = one.get(key), other.get(key)
-        if isinstance(a, dict) and isinstance(b, dict):
-            found += difference(a, b, f"{name}.")
-        elif a != b:
-            found.append(f"{name}: {_shown(a)} -> {_shown(b)}")
-    return found
-
-
-def _shown(value: Any) -> str:
-    return "(not said)" if value is None else json.dumps(value, ensure_ascii=False)

@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 
+from foreword.assembly.difference import difference
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, Faults
 from foreword.networks.base import Model
-from foreword.runs.folder import RunFolder, difference
+from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.tokens.tokenizer import Tokenizer
 

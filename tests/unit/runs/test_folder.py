@@ -8,8 +8,9 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from foreword.assembly.difference import difference
 from foreword.basics.messages import Fault, RunFailed
-from foreword.runs.folder import RunFolder, difference
+from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.runs.train import Session, train
 from foreword.training.trainer import Progress
@@ -155,7 +156,7 @@ def test_a_small_validation_text_never_stops_a_run(valid, store, capsys):
 
 def test_the_difference_of_two_recipes_in_lines():
     assert difference({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 5}, "e": "x"}) == [
-        "b.c: 2 -> 5", "b.d: 3 -> (not said)", 'e: (not said) -> "x"']
+        "b.c: 2 -> 5", "b.d: 3 -> (not given)", 'e: (not given) -> "x"']
 
 
 def test_opening_what_is_no_model_says_so(tmp_path):
