@@ -90,7 +90,8 @@ def from_values(values: dict[str, Any], source: str, settings: Sequence[str] = (
 
 
 def _checked(merged: Written) -> Recipe:
-    from foreword.assembly.recipe import Recipe  # and with it all parts and torch, which a mistyped name need not wait for
+    # with it come all parts and torch, which a mistyped name need not wait for
+    from foreword.assembly.recipe import Recipe
 
     faults: list[Fault] = []
     recipe = construct(Recipe, merged.values, merged, (), faults)
