@@ -19,7 +19,8 @@ from foreword.bench.race import Times, Work, race
 from foreword.bench.shapes import RATE
 from foreword.networks.base import Inputs, Model
 from foreword.objectives.examples import ExampleBatch
-from foreword.tokens.tokenizer import Tokenizer, Vocabulary
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.hardware import Hardware
 from foreword.training.learner import GradientLearner, GradientTraining
 

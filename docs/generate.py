@@ -28,7 +28,7 @@ from foreword.basics.registry import Table
 from foreword.basics.spec import Spec
 from foreword.cli.main import app
 from foreword.networks.base import Model
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- generated from the recipe -->", "<!-- end -->"

@@ -8,7 +8,7 @@ import numpy as np
 class Numbered:
     """A store whose token i is i: rows show where they come from."""
 
-    folder, split, marks = "numbered", "train", ("sentence_end",)
+    folder, split, marks, separators = "numbered", "train", ("sentence_end",), 1
 
     def __init__(self, tokens: int, ends: list[int] | None = None):
         self.tokens, self.ends = tokens, np.asarray(ends or [tokens])

@@ -11,7 +11,8 @@ from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.messages import Fault
 from foreword.networks.base import Model
 from foreword.networks.language_model import LanguageModel
-from foreword.tokens.tokenizer import Tokenizer, Vocabulary
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.vocabulary import Vocabulary
 
 
 def model_for(recipe: Recipe, vocabulary: Vocabulary) -> Any:

@@ -16,6 +16,7 @@ from foreword.batches.cuts import Cut, Cutter
 from foreword.batches.row import Row
 from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.vocabulary import Vocabulary
 
 BLOCK = 1024        # rows in which every source has its share, in an order drawn anew for each block
 WHOLE = 2**40       # shares are counted in parts of this: whole numbers, so that no rounding adds up over a long run
@@ -60,6 +61,10 @@ class Mixture:
     @property
     def tokenizer(self) -> Tokenizer:
         return self.stores[0].tokenizer
+
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer's, with how often each id occurs in all stores together."""
+        return replace(self.tokenizer.vocabulary(), counts=sum(store.counts for store in self.stores))
 
     @cached_property
     def data(self) -> str:

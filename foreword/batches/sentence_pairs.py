@@ -30,7 +30,8 @@ class SentencePairs(Cut):
         if "sentence_end" not in store.marks:
             raise Fault(f"{store.folder} does not know where sentences end.",
                         "Make the store again with: foreword tokens ... --marks sentence_end,word_start")
-        return PairCutter(store, self.size().ids, batch_size, seed, self.short)
+        room = self.size().ids - (store.tokenizer.separators - 1)
+        return PairCutter(store, room, batch_size, seed, self.short)
 
 
 class PairCutter(Shuffled):

@@ -25,7 +25,8 @@ from foreword.networks.language_model import LanguageModel
 from foreword.parts.frozen import PRECISIONS, freeze
 from foreword.tokens import backends
 from foreword.tokens.kinds import OPEN_ENDED
-from foreword.tokens.tokenizer import Tokenizer, Vocabulary
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.vocabulary import Vocabulary
 
 PROMPT, NEW = 32, 128
 CONTEXT = 1024

@@ -12,7 +12,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.networks.base import Inputs, Model
 from foreword.objectives.base import NOTHING, Batch
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 RATE = 1e-5        # so small that step 100 costs what step 1 does: a batch learned by heart has gradients near zero
 

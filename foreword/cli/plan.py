@@ -29,7 +29,7 @@ def plan(
     from foreword.runs.plan import lines
     from foreword.runs.plan import plan as planned
     from foreword.tokens.store import TokenStore
-    from foreword.tokens.tokenizer import Vocabulary
+    from foreword.tokens.vocabulary import Vocabulary
     from foreword.training.hardware import Hardware
 
     given = settings_with(settings, budget)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import numpy as np
 
@@ -18,9 +18,7 @@ from foreword.basics.messages import Fault
 from foreword.counts.back_off import BackOff
 from foreword.counts.kneser_ney import KneserNeyModel
 from foreword.counts.trie import Trie
-
-if TYPE_CHECKING:
-    from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 NEVER = -99.0           # the format's way to write the logarithm of zero
 CHUNK = 1 << 16         # n-grams handled at once: strings are the dearest thing here
@@ -184,8 +182,6 @@ def read_arpa(path: Path) -> ArpaModel:
 
 
 def _read(lines: _Lines) -> ArpaModel:
-    from foreword.tokens.tokenizer import Vocabulary  # here: writing a file needs no tokenizer library
-
     promised = _promises(lines)
     _expect(lines, 1)
     ids: dict[bytes, int] = {}

@@ -16,7 +16,7 @@ from foreword.counts.model import CountModel
 from foreword.counts.trie import Counted, Trie
 
 if TYPE_CHECKING:
-    from foreword.tokens.tokenizer import Vocabulary
+    from foreword.tokens.vocabulary import Vocabulary
 
 
 class Tabled(CountModel):

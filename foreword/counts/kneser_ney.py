@@ -13,7 +13,7 @@ from foreword.counts.model import CountSpec
 from foreword.counts.trie import Counted, count_ngrams
 
 if TYPE_CHECKING:
-    from foreword.tokens.tokenizer import Vocabulary
+    from foreword.tokens.vocabulary import Vocabulary
 
 FALLBACK = (0.5, 1.0, 1.5)     # KenLM's --discount_fallback
 

@@ -11,7 +11,7 @@ from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
 
 if TYPE_CHECKING:
-    from foreword.tokens.tokenizer import Vocabulary
+    from foreword.tokens.vocabulary import Vocabulary
 
 
 class CountSpec(Spec):

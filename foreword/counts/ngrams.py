@@ -12,7 +12,7 @@ from foreword.counts.model import CountModel, CountSpec
 from foreword.counts.trie import SHORTER, Trie, count_ngrams, known
 
 if TYPE_CHECKING:
-    from foreword.tokens.tokenizer import Vocabulary
+    from foreword.tokens.vocabulary import Vocabulary
 
 GRID = 10.0 ** (np.arange(-48, 9) / 8)      # what a fitted k may be: eight steps per decade from 1e-6 to 10
 

@@ -23,7 +23,8 @@ from foreword.counts.model import CountModel
 from foreword.exchange import bert, gpt1, gpt2, gpt_neo, nanochat, tasks
 from foreword.exchange.family import Family, Name, task_of
 from foreword.networks.base import Model
-from foreword.tokens.tokenizer import Tokenizer, Vocabulary
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.vocabulary import Vocabulary
 
 FAMILIES: dict[str, Family] = {family.model_type: family
                                for family in (gpt2.FAMILY, gpt1.FAMILY, gpt_neo.FAMILY, bert.FAMILY, nanochat.FAMILY)}

@@ -11,7 +11,7 @@ from foreword.networks.transformer import Transformer
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Everywhere
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 
 class BidirectionalTransformerSpec(StackSpec, NetworkSpec):

@@ -19,7 +19,7 @@ from foreword.parts.attention import KeyValues, Past
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Backward, Causal, Dense, VisibleSpec
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 
 class CausalTransformerSpec(StackSpec, NetworkSpec):

@@ -18,7 +18,7 @@ from foreword.basics.registry import Table
 from foreword.basics.spec import Spec
 from foreword.networks import KINDS
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 READERS = Table("reader", {"linear": "foreword.networks.features:Straight", "bilstm": "foreword.networks.features:BiLstm"})
 

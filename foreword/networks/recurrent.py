@@ -16,7 +16,7 @@ from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.networks.language_model import NeuralReader
 from foreword.parts import CELLS
 from foreword.parts.cells import CellSpec
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 
 class RecurrentInitial(Spec):

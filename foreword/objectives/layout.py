@@ -34,9 +34,13 @@ def real(rows: Sequence[np.ndarray]) -> Tensor | None:
 
 
 def with_specials(row: Row, tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
-    """[cls] first [separator] (second [separator]) and the segment of each token: a separator closes its own text."""
+    """[cls] first [separator] (second [separator]) and the segment of each token: a separator closes its own text.
+
+    A tokenizer that has two separators between texts puts the other before the second.
+    """
     begin, close = [tokenizer.special("[cls]")], [tokenizer.special("[separator]")]
     texts = [row.ids] if row.second is None else [row.ids, row.second]
-    pieces = [np.concatenate([begin if i == 0 else [], text, close]).astype(np.int64) for i, text in enumerate(texts)]
+    opening = [begin, close * (tokenizer.separators - 1)]
+    pieces = [np.concatenate([before, text, close]).astype(np.int64) for before, text in zip(opening, texts)]
     segments = np.concatenate([np.full(len(piece), i) for i, piece in enumerate(pieces)])
     return np.concatenate(pieces), segments

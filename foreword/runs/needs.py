@@ -15,7 +15,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault
 from foreword.networks.base import Inputs, Model
 from foreword.parts.block import layers
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.hardware import Hardware
 from foreword.training.room import ON_THE_WAY_BACK, SPARE
 

@@ -11,7 +11,7 @@ from foreword.basics.budget import Budget
 from foreword.basics.messages import duration, thousands
 from foreword.runs.needs import Needs, needs
 from foreword.runs.probe import pace
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.hardware import Hardware, free_memory
 
 DAY = 86400.0

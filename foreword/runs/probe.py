@@ -17,7 +17,7 @@ from foreword.networks.base import Inputs
 from foreword.objectives.base import Batch
 from foreword.parts.visible import Causal, Everywhere, Pattern
 from foreword.runs.needs import Needs, guessed, scores
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.compiling import products_a_second
 from foreword.training.hardware import Hardware, free_memory
 

@@ -71,7 +71,7 @@ class Session:
         self.tokenizer = store.tokenizer
         spec = recipe.training
         torch.manual_seed(number_of("weights", spec.seed))
-        model = model_for(recipe, self.tokenizer.vocabulary())
+        model = model_for(recipe, store.vocabulary())
         self.prepare(model, cutter_over(store, recipe.batches, spec.batch_size, spec.seed))
         self.trainer.held_out = lambda: self.held_out(self.valid)
 

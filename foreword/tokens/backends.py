@@ -11,6 +11,8 @@ END = "<|endoftext|>"
 WORD_END = "</w>"
 BERT_SPECIALS = {"[pad]": "[PAD]", "[unknown]": "[UNK]", "[cls]": "[CLS]", "[separator]": "[SEP]", "[mask]": "[MASK]",
                  "[end]": "[SEP]"}
+ROBERTA_SPECIALS = {"[cls]": "<s>", "[begin]": "<s>", "[pad]": "<pad>", "[separator]": "</s>", "[end]": "</s>",
+                    "[unknown]": "<unk>", "[mask]": "<mask>"}
 
 Merges = list[tuple[str, str]]
 
@@ -30,6 +32,14 @@ def byte_level(vocabulary: dict[str, int], merges: Merges, split: bool = True) -
     backend.decoder = decoders.ByteLevel()
     # without this the offsets of " word" would leave out its space
     backend.post_processor = processors.ByteLevel(trim_offsets=False)
+    return backend
+
+
+def between_tags(backend: Backend) -> Backend:
+    """RoBERTa: <s> ... </s> around a text, <s> ... </s></s> ... </s> around two, for those who ask."""
+    begin, end = (ROBERTA_SPECIALS[name] for name in ("[cls]", "[separator]"))
+    backend.post_processor = processors.RobertaProcessing(
+        (end, backend.token_to_id(end)), (begin, backend.token_to_id(begin)), trim_offsets=False, add_prefix_space=False)
     return backend
 
 

@@ -121,22 +121,27 @@ class Word(TokenizerSpec):
 
 
 class ByteBPE(TokenizerSpec):
-    """GPT-2: byte pairs merged inside words, numbers, punctuation or spaces, never across."""
+    """GPT-2: byte pairs merged inside words, numbers, punctuation or spaces, never across.
+
+    `specials = "roberta"`: <s>, <pad>, </s> and <unk> are 0 to 3, and <mask> is the last; else <|endoftext|> is the last.
+    """
 
     kind: Literal["byte_bpe"] = "byte_bpe"
     vocabulary: int = 8192               # at most
     minimum: int = Field(default=1, ge=1)        # a pair seen less often is not merged: little text has few tokens
+    specials: Literal["roberta"] | None = None
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
-        self._room_for(self.vocabulary, 257, "the bytes and an end")
-        trainer = trainers.BpeTrainer(vocab_size=self.vocabulary - 1, min_frequency=self.minimum, show_progress=False,
-                                      initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+        names = OPEN_ENDED if self.specials is None else backends.ROBERTA_SPECIALS
+        *first, last = dict.fromkeys(names.values())
+        self._room_for(self.vocabulary, 257 + len(first), "the bytes and " + ("the specials" if first else "an end"))
+        trainer = trainers.BpeTrainer(vocab_size=self.vocabulary - 1 - len(first), min_frequency=self.minimum,
+                                      show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
         model = _trained(backends.byte_level({}, []), trainer, texts)
-        pieces = model["vocab"]
-        # the end comes last, as in GPT-2
-        backend = backends.byte_level({**pieces, END: len(pieces)}, _merges(model))
-        backends.add_specials(backend, [END])
-        return self._tokenizer(backend, OPEN_ENDED)
+        pieces = {piece: id for id, piece in enumerate([*first, *sorted(model["vocab"], key=model["vocab"].get), last])}
+        backend = backends.byte_level(pieces, _merges(model))
+        backends.add_specials(backend, [*first, last])
+        return self._tokenizer(backends.between_tags(backend) if first else backend, names)
 
 
 class CharBPE(TokenizerSpec):
@@ -195,9 +200,11 @@ class Unigram(TokenizerSpec):
     kind: Literal["unigram"] = "unigram"
     lossless: ClassVar[bool] = False
     vocabulary: int = 8192
+    spans: int | None = None             # names for hidden spans, <extra_id_0> the last id (T5: 100); none by default
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         specials = {"[end]": "</s>", "[pad]": "<pad>", "[mask]": "[MASK]", "[cls]": "[CLS]", "[separator]": "[SEP]"}
+        specials |= {f"[span{number}]": f"<extra_id_{number}>" for number in reversed(range(self.spans or 0))}
         kept, empty = list(texts), backends.pieces([(UNKNOWN, 0.0)])
         alphabet = {"▁"}.union(*(empty.normalizer.normalize_str(text) for text in kept)) - {" "}
         # <unk>, and one piece more: asked for the characters alone, the library misses its mark and keeps all pieces

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from foreword.basics.files import read_json, whole_folder
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.vocabulary import Vocabulary
 
 FORMAT = 1
 SPLITS = ("train", "valid", "test")
@@ -92,6 +94,10 @@ class TokenStore:
     def counts(self) -> np.ndarray:
         """How often each id occurs in this split."""
         return np.load(self.folder / self.split / "counts.npy")
+
+    def vocabulary(self) -> Vocabulary:
+        """The tokenizer's, with how often each id occurs here."""
+        return replace(self.tokenizer.vocabulary(), counts=self.counts)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """The ids from `start` to `stop` as int64, across shards."""

@@ -6,7 +6,6 @@ import hashlib
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from foreword.basics.messages import Fault, did_you_mean
 from foreword.kernels.tokenize import compiled
 from foreword.tokens import backends, quick
 from foreword.tokens.page import Page, utf8
+from foreword.tokens.vocabulary import Vocabulary
 
 # our name -> Hugging Face's field
 FIELDS = {"[end]": "eos_token", "[begin]": "bos_token", "[unknown]": "unk_token", "[pad]": "pad_token",
@@ -29,15 +29,6 @@ CUSTOMARY = {"[end]": ("<|endoftext|>", "</s>", "<eos>", "[SEP]"), "[begin]": ("
              "[cls]": ("[CLS]", "<cls>"), "[separator]": ("[SEP]", "<sep>")}
 # transformers builds these classes' machinery itself; any other is opened as tokenizer.json says
 CLASSES = {"byte_bpe": "GPT2Tokenizer", "char_bpe": "OpenAIGPTTokenizer", "wordpiece": "BertTokenizer"}
-
-
-@dataclass(frozen=True)
-class Vocabulary:
-    """What a network needs to know of a tokenizer."""
-
-    size: int
-    end: int                     # -1: there is none
-    silent: tuple[int, ...]      # never part of a text nor predicted: [pad], [mask], [cls], ...
 
 
 class Tokenizer:
@@ -121,12 +112,12 @@ class Tokenizer:
         return self._size
 
     def vocabulary(self) -> Vocabulary:
-        """Size, [end], and the ids that are neither text nor ever predicted."""
+        """Size, [end], the ids that are neither text nor ever predicted, and the piece of each."""
         named = {name: self.special(name) for name in self.specials}
         end = named.get("[end]", -1)
         spoken = {id for name, id in named.items() if name in ("[end]", "[unknown]") or name.startswith("[span")}
         silent = {*named.values(), *self._special_ids} - spoken
-        return Vocabulary(size=len(self), end=end, silent=tuple(sorted(silent)))
+        return Vocabulary(len(self), end, tuple(sorted(silent)), self._pieces)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -169,11 +160,12 @@ class Tokenizer:
         return cls(backend, kind, lossless, _specials(backend, config))
 
     def _config(self) -> dict[str, Any]:
-        config: dict[str, Any] = {"tokenizer_class": CLASSES.get(self.kind, "PreTrainedTokenizerFast")}
+        known = "RobertaTokenizer" if self.separators == 2 else CLASSES.get(self.kind, "PreTrainedTokenizerFast")
+        config: dict[str, Any] = {"tokenizer_class": known}
         for name, field in FIELDS.items():
             if name in self.specials:
                 config[field] = self.specials[name]
-        if self.specials.get("[end]") == self.specials.get("[separator]"):
+        if self.kind == "wordpiece" and self.specials.get("[end]") == self.specials.get("[separator]"):
             config.pop("eos_token", None)       # BERT's [SEP] is its separator; to transformers it has no end
         if self.kind == "byte_bpe" and "unk_token" not in config and self.has("[end]"):
             config["unk_token"] = self.specials["[end]"]        # GPT-2's own default; it can never be met
@@ -199,6 +191,19 @@ class Tokenizer:
     @cached_property
     def _vocabulary(self) -> dict[str, int]:
         return self.backend.get_vocab(with_added_tokens=True)
+
+    @cached_property
+    def _pieces(self) -> tuple[str, ...]:
+        pieces = [""] * self._size        # an id without a piece has none
+        for piece, id in self._vocabulary.items():
+            pieces[id] = piece
+        return tuple(pieces)
+
+    @cached_property
+    def separators(self) -> int:
+        """How many separators stand between two texts: one, or two as RoBERTa has it."""
+        post = json.loads(self.backend.to_str()).get("post_processor") or {}
+        return 2 if post.get("type") == "RobertaProcessing" else 1
 
     @cached_property
     def _size(self) -> int:

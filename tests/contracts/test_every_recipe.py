@@ -343,7 +343,7 @@ def test_the_model_is_made_before_the_folder(stores, tmp_path):
 
 def test_every_recipe_builds_for_its_own_vocabulary():
     """The published sizes of the smallest recipes, counted without allocating them."""
-    from foreword.tokens.tokenizer import Vocabulary
+    from foreword.tokens.vocabulary import Vocabulary
     with torch.device("meta"):
         gpt2 = model_for(loader.load("gpt2"), Vocabulary(50257, 50256, ()))
         bert = model_for(loader.load("bert"), Vocabulary(30522, 102, ()))

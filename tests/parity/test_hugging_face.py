@@ -27,7 +27,8 @@ from foreword.basics.messages import Fault
 from foreword.exchange import hugging_face
 from foreword.networks.base import Inputs, Model
 from foreword.tokens.kinds import ByteBPE, CharBPE, WordPiece
-from foreword.tokens.tokenizer import Tokenizer, Vocabulary
+from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.vocabulary import Vocabulary
 
 transformers = pytest.importorskip("transformers")
 transformers.utils.logging.set_verbosity_error()

@@ -12,7 +12,7 @@ import pytest
 from foreword.counts.arpa import names, read_arpa, write_arpa
 from foreword.counts.kneser_ney import KneserNey
 from foreword.counts.ngrams import NGram
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 DATA = Path(os.environ.get("FOREWORD_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data"))
 

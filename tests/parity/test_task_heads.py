@@ -15,7 +15,7 @@ from foreword.exchange import hugging_face
 from foreword.exchange.family import task_of
 from foreword.networks.base import Inputs
 from foreword.objectives.examples import ExampleBatch
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 from tests.parity.test_hugging_face import BERT, CASES, NEO, SMALL, TOLERANCE, redrawn
 
 transformers = pytest.importorskip("transformers")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foreword.basics.seeds import chance
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 
 def text(seed: int, documents: int, letters: int, end: int) -> np.ndarray:

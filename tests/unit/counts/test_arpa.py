@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from foreword.basics.messages import Fault
 from foreword.counts.arpa import ArpaModel, escape, names, read_arpa, unescape, write_arpa
 from foreword.counts.kneser_ney import KneserNey
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 FOREIGN = """written by somebody else
 

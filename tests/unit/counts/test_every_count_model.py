@@ -13,7 +13,7 @@ from foreword.counts import KINDS
 from foreword.counts.kneser_ney import KneserNey
 from foreword.counts.model import CountModel, CountSpec
 from foreword.counts.ngrams import MixtureOfOrders, NGram
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 SPECS = [
     NGram(order=0), NGram(order=1), NGram(order=2), NGram(order=3), NGram(order=5), NGram(order=2, add=0.5),

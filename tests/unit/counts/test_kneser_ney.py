@@ -10,7 +10,7 @@ import pytest
 
 from foreword.basics.seeds import chance
 from foreword.counts.kneser_ney import KneserNey, KneserNeyModel, discounts
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 
 class BruteForce:

@@ -12,7 +12,7 @@ from foreword.basics.seeds import chance
 from foreword.counts.kneser_ney import KneserNey
 from foreword.counts.mixture import Mixture, rounds
 from foreword.counts.ngrams import NGram
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 
 @pytest.fixture

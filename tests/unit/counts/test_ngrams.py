@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from foreword.counts.ngrams import GRID, MixtureOfOrders, NGram, share_round, shares_of, weights_of
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 
 END = 3
 ABAC = np.array([0, 1, 0, 2, END])                       # a b a c

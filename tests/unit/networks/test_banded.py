@@ -9,7 +9,7 @@ import torch
 from foreword.assembly.build import language_model
 from foreword.networks.base import Inputs
 from foreword.parts.frozen import freeze
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 from tests.tiny import drawn, tiny
 
 WINDOW, LENGTH = 3, 12

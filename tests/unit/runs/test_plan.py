@@ -18,7 +18,7 @@ from foreword.runs import probe
 from foreword.runs.needs import flops_of, guessed, needs, positions_in, scores
 from foreword.runs.plan import lines, plan
 from foreword.runs.probe import Pace
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 from foreword.training import room
 from foreword.training.hardware import Hardware
 

@@ -9,7 +9,8 @@ from tokenizers import pre_tokenizers
 
 from foreword.basics.messages import Fault
 from foreword.tokens import KINDS
-from foreword.tokens.kinds import Ascii, Byte, ByteBPE, CharBPE, Unicode, Word, WordPiece
+from foreword.tokens.kinds import Ascii, Byte, ByteBPE, CharBPE, Unicode, Unigram, Word, WordPiece
+from foreword.tokens.tokenizer import Tokenizer
 
 TEXT = "the cat sat on the mat. the dog sat on the log.\n你好 世界 你好\n"
 
@@ -116,6 +117,32 @@ def test_wordpiece_has_berts_first_five_and_keeps_chinese_characters_apart():
     assert tokenizer.encode("THE") == tokenizer.encode("the")
     cased = WordPiece(vocabulary=120, lowercase=False).train(iter([TEXT]))
     assert cased.pieces(cased.encode("THE")) == ["[UNK]"]
+
+
+def test_byte_bpe_can_carry_robertas_specials(tmp_path):
+    """<s> 0, <pad> 1, </s> 2, <unk> 3, <mask> last; two separators between texts; transformers reads it the same."""
+    from transformers import AutoTokenizer
+    made = ByteBPE(vocabulary=300, specials="roberta").train(iter(["the cat sat on the mat. 你好 " * 20]))
+    assert [made.special(name) for name in ("[cls]", "[pad]", "[separator]", "[unknown]")] == [0, 1, 2, 3]
+    assert made.special("[end]") == 2
+    assert made.special("[mask]") == len(made) - 1
+    assert made.separators == 2
+    assert made.decode(made.encode("the <mask> cat </s> \x00é")) == "the <mask> cat </s> \x00é"
+    assert made.vocabulary().silent == (0, 1, len(made) - 1)
+    assert made.vocabulary().pieces[:4] == ("<s>", "<pad>", "</s>", "<unk>")
+    made.save(tmp_path)
+    again, theirs = Tokenizer.load(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    assert (again.fingerprint, again.separators) == (made.fingerprint, 2)
+    assert theirs("the cat").input_ids == [0, *made.encode("the cat"), 2]
+    assert theirs("the", "cat").input_ids == [0, *made.encode("the"), 2, 2, *made.encode("cat"), 2]
+    assert theirs.mask_token_id == len(made) - 1
+    assert ByteBPE(vocabulary=300).train(iter(["a b c"])).separators == 1
+
+
+def test_unigram_can_name_hidden_spans():
+    made = Unigram(vocabulary=60, spans=4).train(iter(["the cat sat on the mat. " * 20]))
+    assert [made.special(f"[span{number}]") for number in range(4)] == [len(made) - 1 - number for number in range(4)]
+    assert not set(made.vocabulary().silent) & {made.special(f"[span{number}]") for number in range(4)}, "they are predicted"
 
 
 def test_a_misspelt_kind_is_a_fault_with_the_near_one():
