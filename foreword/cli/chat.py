@@ -35,6 +35,9 @@ def chat(
     precision: Annotated[str, typer.Option(help="float32, or int8: a quarter of the memory, and quicker.")] = "float32",
 ) -> None:
     """Talk with a model, turn by turn. In the conversation: /why, /reset, /save FILE, /help; Ctrl-D leaves."""
+    from foreword.cli.preparing import models_there
+
+    models_there(model, mmi)
     from foreword.evaluate.dialogue import reader
     from foreword.generate.chat import Conversation, Talker
     from foreword.generate.rerank import Ranking

@@ -11,6 +11,7 @@ import typer
 
 from foreword.cli import evaluate_dialogue, evaluate_tuned
 from foreword.cli.options import Column, Documents, Json
+from foreword.cli.preparing import models_there
 
 
 def evaluate(
@@ -59,6 +60,7 @@ def evaluate(
         evaluate_dialogue.ask_dialogue(models, data, mmi, limit, seed, split, column, precision, examples, as_json)
         return
     words = sort_words(models)
+    models_there(*words.models)
     refuse("tasks" if words.tasks else "bits",
            {"--split": split, "--stride": stride, "--mix": mix, "--mmi": mmi} if words.tasks else
            {"--mmi": mmi, "--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt,
@@ -113,11 +115,12 @@ class Words:
 def sort_words(given: list[str]) -> Words:
     """A folder that exists is a model, what is known as a task is one; anything else is said to be neither."""
     from foreword.basics.messages import Fault, did_you_mean
+    from foreword.runs.place import is_model
     from foreword.tasks.task import is_task, known
 
     tasks = [word for word in given if is_task(word) and not Path(word).is_dir()]
     models = [word for word in given if word not in tasks and word != "bits"]
-    unknown = [word for word in models if not Path(word).exists()]
+    unknown = [word for word in models if not is_model(word)]
     if unknown and len(given) > len(unknown):
         near = next((word for word in unknown if did_you_mean(word, known())), unknown[0])
         raise Fault(f"{near!r} is neither a model that is there nor a task.{did_you_mean(near, known())}",

@@ -17,9 +17,12 @@ class Words:
 def sort_words(given: list[str]) -> Words | None:
     """None: no folder among them is fine-tuned, and the words are for others to read."""
     from foreword.basics.messages import Fault
-    from foreword.transfer.predict import is_tuned
 
     folders = [Path(word) for word in given if Path(word).is_dir()]
+    if not folders:
+        return None
+    from foreword.transfer.predict import is_tuned
+
     plain = [path for path in folders if not is_tuned(path)]
     if len(plain) == len(folders):
         return None
@@ -29,7 +32,8 @@ def sort_words(given: list[str]) -> Words | None:
     sets = [word for word in given if not Path(word).is_dir()]
     if not sets or "bits" in sets:
         raise Fault(f"{folders[0]} is fine-tuned: it answers a labelled task, and no longer says what text costs.",
-                    f"Give the sets to ask it about:  foreword evaluate {folders[0]} TASK")
+                    f"Give the sets to ask it about:  foreword evaluate {folders[0]} TASK\n"
+                    f"    Label new text with it:  foreword predict {folders[0]} FILE")
     return Words(folders, sets)
 
 

@@ -15,5 +15,8 @@ def export(
     to: Annotated[str, typer.Option("--to", help="hf (a folder for transformers) or arpa (Kneser-Ney counts).")] = "hf",
 ) -> None:
     """Write a model for other programs."""
+    from foreword.cli.preparing import models_there
+
+    models_there(model)
     from foreword.runs.moving import send_out
     print(send_out(model, to, out))

@@ -61,6 +61,9 @@ def finetune(
     A run that was stopped goes on where it was when the same command is given again; report.html shows what it answers. A
     study is several runs, in folders of their own below the run folder, with a report.html and study.json for all of them.
     """
+    from foreword.cli.preparing import models_there
+
+    models_there(model)
     from foreword.basics.messages import Fault
     from foreword.compare import study_report
     from foreword.compare.contenders import Plan, curve_of, layers_of, rates_of

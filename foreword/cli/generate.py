@@ -29,6 +29,9 @@ def generate(
 ) -> None:
     """Continue a text with any model that reads left to right."""
     from foreword.basics.progress import say
+    from foreword.cli.preparing import models_there
+
+    models_there(model)
     from foreword.model import load
 
     opened = load(model, precision)

@@ -11,10 +11,14 @@ from foreword.cli.options import Out
 
 
 def import_(
-    source: Annotated[Path, typer.Argument(help="A Hugging Face directory of type gpt2, openai-gpt or bert.")],
+    source: Annotated[Path, typer.Argument(help="A Hugging Face directory.")],
     out: Out,
 ) -> None:
-    """Bring a model in: every tensor accounted for, then written as a run."""
+    """Bring a model in: every tensor accounted for, then written as a run.
+
+    It reads safetensors of these model types: bert, gpt2 (also DialoGPT), gpt_neo, nanochat, openai-gpt; and any model folder of
+    Foreword's own. Fine-tuned classes come with their task head; `foreword predict` then labels text with them.
+    """
     from foreword.networks.base import Model
     from foreword.runs.moving import bring_in
 

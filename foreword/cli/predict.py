@@ -21,6 +21,9 @@ def predict(
 ) -> None:
     """The answer for each example: a class, a number, the right choice, a stretch of text, tags, or a score."""
     from foreword.basics.files import write_text
+    from foreword.cli.preparing import models_there
+
+    models_there(run)
     from foreword.basics.progress import say
     from foreword.transfer.finetune import prediction_record
     from foreword.transfer.predict import Predictor

@@ -147,6 +147,14 @@ def shared_tokenizer(recipe: Recipe, paths: Sequence[Path], documents: str, colu
     return Tokenizer.load(whole_folder(folder))
 
 
+def models_there(*paths: str | Path | None) -> None:
+    """A model that is not there is a fault before torch is imported, which takes seconds."""
+    from foreword.runs.place import model_place
+
+    for path in filter(None, paths):
+        model_place(path)
+
+
 def recipe_for(name: str, size: str, settings: Sequence[str] | None) -> Recipe:
     from foreword.assembly import loader
     return loader.load(name, size, settings or [])

@@ -15,6 +15,7 @@ from foreword.basics.progress import say
 from foreword.evaluate.prompted import Outcome
 from foreword.report.report import aligned
 from foreword.runs.folder import RunFolder
+from foreword.runs.place import model_place
 from foreword.tasks.metrics import finite
 from foreword.tasks.task import Task
 from foreword.text import reading
@@ -35,7 +36,7 @@ class TrainingText:
     @staticmethod
     def of_run(model: str | Path) -> TrainingText | None:
         """What a run's passport says it was trained on, if it is still there as it was."""
-        facts = RunFolder(Path(model)).passport()
+        facts = RunFolder(model_place(model).folder).passport()
         named = [facts["store"]] if facts.get("store") else [source["store"] for source in facts.get("sources", [])]
         paths = tuple(map(Path, named))
         if not paths or not all((path / "store.json").is_file() for path in paths):

@@ -14,6 +14,7 @@ from foreword.generate.rerank import Ranking, Reader, even_bonus
 from foreword.generate.sample import Sampling
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import TrainedModel
+from foreword.runs.place import model_place
 from foreword.tasks import replies
 from foreword.tasks.replies import Difference, Metric
 from foreword.text import reading
@@ -29,7 +30,7 @@ FEWEST = 20            # prompts below which nothing is said about a difference
 def reader(path: str, precision: str = "float32", backward: bool = False) -> Reader:
     """A model to talk with, or to rank with; a run that was trained to read the other way round is refused."""
     opened = TrainedModel.opened(path, precision)
-    run = RunFolder(Path(path))
+    run = RunFolder(model_place(path).folder)
     reverse = getattr(run.recipe().objective, "reverse", None) if run.exists() else None
     if reverse is not None and reverse != backward:
         raise Fault(f"{path} reads turns {'backward: it ranks replies' if reverse else 'forward: it replies'}.",

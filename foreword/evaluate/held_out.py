@@ -16,6 +16,7 @@ from foreword.evaluate.bits_per_byte import Answer, Text
 from foreword.evaluate.score import Score
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import TrainedModel
+from foreword.runs.place import model_place
 from foreword.text import reading
 from foreword.text.splits import split_of
 from foreword.tokens.store import SPLITS, TokenStore
@@ -39,7 +40,8 @@ class Corpus:
              limit: int | None) -> Corpus:
         """`data`, or the store that the first model was trained on."""
         if data is None:
-            known = next((facts["store"] for name in models if (facts := RunFolder(Path(name)).passport()).get("store")), None)
+            passports = [RunFolder(model_place(name).folder).passport() for name in models]
+            known = next((passport["store"] for passport in passports if passport.get("store")), None)
             if known is None:
                 raise Fault("there is no text to evaluate on.", "Give it:  --data STORE or --data TEXT")
             data = Path(known)

@@ -112,19 +112,21 @@ class RunFolder:
         for scrap in (self.path / "checkpoints").glob(".step-*"):        # what a kill left half-written
             shutil.rmtree(scrap, ignore_errors=True)
         found = self.checkpoints()
-        if not found:
-            return None
-        saved = read_json(found[-1] / "progress.json")
-        if saved.pop("format", None) != FORMAT:
-            raise Fault(f"{found[-1]} is in another format than this version of Foreword reads ({FORMAT}).")
-        path = found[-1] / "state.safetensors"
+        return self.saved(found[-1]) if found else None
+
+    def saved(self, checkpoint: Path) -> tuple[dict[str, Tensor], Progress]:
+        """What a checkpoint holds."""
+        progress = read_json(checkpoint / "progress.json")
+        if progress.pop("format", None) != FORMAT:
+            raise Fault(f"{checkpoint} is in another format than this version of Foreword reads ({FORMAT}).")
+        path = checkpoint / "state.safetensors"
         try:
             with safe_open(str(path), "pt") as opened:
                 tensors = {name: opened.get_tensor(name) for name in opened.keys()}      # noqa: SIM118
         except (SafetensorError, FileNotFoundError) as error:
             raise Fault(f"{path} cannot be read: {error}.",
-                        f"Remove {found[-1]} and give the same command again; it goes on from what was saved before.") from error
-        return tensors, Progress(**saved)
+                        f"Remove {checkpoint} and give the same command again; it goes on from what was saved before.") from error
+        return tensors, Progress(**progress)
 
     def publish(self, recipe: Recipe, model: Any, tokenizer: Tokenizer, card: str) -> None:
         """The model as it is now, as a Hugging Face folder."""

@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
+import torch
+
 from foreword.assembly.build import language_model
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, thousands
@@ -15,16 +17,18 @@ from foreword.networks.base import Model
 from foreword.networks.language_model import LanguageModel
 from foreword.parts.frozen import check_precision, freeze
 from foreword.runs.folder import RunFolder
+from foreword.runs.place import ModelPlace, model_place
 from foreword.tokens.tokenizer import Tokenizer
 
 ABILITIES = ("score", "generate", "translate", "fill", "predict", "embed", "neighbours")        # in the order they are named
 
 
 def open_model(path: str | Path) -> Loaded:
-    folder = Path(path)
-    if not folder.exists():
-        raise Fault(f"{path} is not there.", "Give a run (runs/NAME), its model folder, or a Hugging Face directory.")
+    """A run's model, that of one of its saved steps, or a model folder."""
+    folder, step = place = model_place(path)
     run = RunFolder(folder)
+    if step is not None:
+        return _open_step(run, place)
     if run.exists():
         if not (run.model / "config.json").is_file():
             if run.passport().get("finished"):
@@ -33,6 +37,19 @@ def open_model(path: str | Path) -> Loaded:
             raise Fault(f"{path} has no model yet.", f"Train it on:  foreword train {path} --data STORE --out {path}")
         return hugging_face.read(run.model)
     return hugging_face.read(folder)
+
+
+def _open_step(run: RunFolder, place: ModelPlace) -> Loaded:
+    """The run's model with the weights of a checkpoint."""
+    loaded = open_model(run.path)
+    if not isinstance(loaded.model, Model):
+        raise Fault(f"{run.path} ({loaded.recipe.name}) counts: its saved steps are counts so far, not models.",
+                    "Leave out the step.")
+    saved, _ = run.saved(place.checkpoint)
+    with torch.no_grad():
+        for name, weight in loaded.model.weights().items():
+            weight.copy_(saved[f"model/{name}"])
+    return loaded
 
 
 class TrainedModel:
@@ -88,7 +105,9 @@ class TrainedModel:
 
     def _need(self, ability: str) -> None:
         if ability not in self.abilities:
-            raise Fault(f"{self.name} ({self.recipe.name}) cannot {ability}; it can {', '.join(self.abilities) or 'do nothing'}.")
+            able, labels = ", ".join(self.abilities) or "do nothing", f"foreword predict {self.name} FILE"
+            raise Fault(f"{self.name} ({self.recipe.name}) cannot {ability}; it can {able}.",
+                        f"It was fine-tuned to label text:  {labels}" if self.recipe.objective.labelled else "")
 
     @property
     def tokenizer(self) -> Tokenizer:

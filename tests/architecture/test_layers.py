@@ -71,7 +71,10 @@ def test_no_torch_where_none_is_needed(words) -> None:
 
 @pytest.mark.parametrize("words", [["list", "networks"], ["list", "objectives"], ["list", "tokenizers"], ["list", "cuts"], ["list", "tasks"],
                                    ["show", "gpt2"], ["diff", "gpt1", "gpt2"], ["check", "bert", "kneser-ney"],
-                                   ["show", "gtp2"], ["diff", "gpt1", "gtp2"], ["train", "bret"]], ids=" ".join)
+                                   ["show", "gtp2"], ["diff", "gpt1", "gtp2"], ["train", "bret"], ["generate", "runs/nowhere"],
+                                   ["chat", "runs/nowhere"], ["evaluate", "runs/nowhere"], ["evaluate", "runs/nowhere", "lambada"],
+                                   ["finetune", "runs/nowhere", "mrpc"], ["predict", "runs/nowhere", "x.txt"],
+                                   ["export", "runs/nowhere", "--out", "x"]], ids=" ".join)
 def test_settings_and_mistyped_names_import_no_torch(words) -> None:
     code = (f"import sys\nfrom foreword.cli.main import main\nsys.argv = ['foreword', *{words!r}]\n"
             "try:\n    main()\nexcept SystemExit as ended:\n    assert ended.code in (0, None, 2), ended.code\n"

@@ -81,7 +81,7 @@ def test_text_that_cannot_be_read(tmp_path, made, untouched, monkeypatch, name, 
 
 def test_a_path_that_is_not_there(tmp_path, made, untouched) -> None:
     gone = tmp_path / "gone.jsonl"
-    where = "Give a run (runs/NAME), its model folder, or a Hugging Face directory."
+    where = "Give a run (runs/NAME), one of its saved steps (runs/NAME@STEP), its model folder, or a Hugging Face directory."
     with untouched:
         assert run("tokens", gone, "--out", tmp_path / "store").fault() == f"{gone} is not there."
         assert run("train", "gpt2", *TINY, "--data", gone, "--out", tmp_path / "run").fault() == f"{gone} is not there."

@@ -7,7 +7,10 @@ import pytest
 import torch
 
 import foreword
+from foreword.assembly import loader
+from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault
+from foreword.exchange import hugging_face
 from foreword.runs.train import train
 from tests.tiny import tiny
 
@@ -90,3 +93,16 @@ def test_filling_gaps(opened):
     assert len(opened["bert"].fill("[MASK] and [MASK]")) == 2
     with pytest.raises(Fault, match="there is no gap"):
         opened["bert"].fill("no gap here")
+
+
+def test_a_classifier_points_to_predict(store, tmp_path):
+    values = tiny("gpt2").values()
+    values["objective"] = {"kind": "classify", "reading": "last", "labels": ["good", "bad"]}
+    values["batches"] = {"kind": "examples"}
+    recipe = loader.from_values(values, "test")
+    tokenizer = store().tokenizer
+    hugging_face.write(tmp_path / "classifier", recipe, model_for(recipe, tokenizer.vocabulary()), tokenizer)
+    model = foreword.load(tmp_path / "classifier")
+    for asked in (lambda: model.generate("x"), lambda: model.score("x"), lambda: model.language_model):
+        with pytest.raises(Fault, match=rf"cannot (generate|score); it can embed.\n.*foreword predict {tmp_path / 'classifier'} FILE"):
+            asked()
