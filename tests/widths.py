@@ -1,19 +1,29 @@
-"""Compiled loops for other widths of vectors than this processor's own."""
+"""Kernels compiled for other widths of vectors than this processor's own."""
 
 from __future__ import annotations
 
 import ctypes
+import shutil
+from types import ModuleType
 
 import pytest
 
-from foreword.kernels import build, elementwise
+from foreword.kernels import build
 
+needs_compiler = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="NO C COMPILER IS HERE")
+needs_kernels = pytest.mark.skipif(build.off(), reason="FOREWORD_KERNELS=off")
 every_width = pytest.mark.parametrize("flags", [(), ("-DPORTABLE",), ("-mno-avx512f",)], ids=["native", "portable", "avx2"])
 
 
-def use(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    try:
-        library = elementwise.typed(ctypes.CDLL(str(build.build(elementwise.SOURCE, (*build.FLAGS, *flags)))))
-    except build.FAILURES as error:
-        pytest.skip(f"cannot be compiled so: {build.why(error)}")
-    monkeypatch.setattr(elementwise, "library", lambda: library)
+def compiled_with(module: ModuleType, flags: tuple[str, ...]) -> ctypes.CDLL:
+    return build.typed(ctypes.CDLL(str(build.build(module.SOURCE, (*build.FLAGS, *flags)))), module.SIGNATURES)
+
+
+def use(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, *modules: ModuleType) -> None:
+    """The kernels of these modules, compiled so."""
+    for module in modules:
+        try:
+            library = compiled_with(module, flags)
+        except build.FAILURES as error:
+            pytest.skip(f"cannot be compiled so: {build.why(error)}")
+        monkeypatch.setattr(module, "library", lambda library=library: library)

@@ -1,4 +1,4 @@
-"""C beside the Python that needs it: compiled at first use, for the processor it runs on, and kept in the cache folder."""
+"""C, compiled at first use for the processor it runs on, and kept in the cache folder; FOREWORD_KERNELS=off uses none of it."""
 
 from __future__ import annotations
 
@@ -11,28 +11,49 @@ import platform
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from foreword.basics.files import cache_folder
+from foreword.basics.messages import Fault
 from foreword.basics.progress import say
 
 FAILURES = (OSError, subprocess.SubprocessError)        # what `build` raises where it cannot be done
 FLAGS = ("-O3", "-fno-tree-vectorize", "-fno-math-errno", "-shared", "-fPIC")       # vectors are written out: more hurt
 SPEED = (("-march=native", "-fopenmp"), ("-mcpu=native", "-fopenmp"), ("-march=native",), ())       # the first that works
 ONE_THREAD = (("-march=native",), ("-mcpu=native",), ())
+TYPES = {"p": ctypes.c_void_p, "l": ctypes.c_long, "q": ctypes.c_int64, "i": ctypes.c_int, "f": ctypes.c_float, "": None}
 
 
-def compiled(source: Path, otherwise: str, flags: Sequence[str] = FLAGS, speed: Sequence[Sequence[str]] = SPEED) -> Any:
-    """The library for this machine, or None where it cannot be made: then `otherwise` is said, and why. Ask once."""
+def off() -> bool:
+    """Whether the user wants everything from torch, numpy and the libraries."""
+    said = os.environ.get("FOREWORD_KERNELS") or "on"
+    if said not in ("on", "off"):
+        raise Fault(f"FOREWORD_KERNELS={said}: it can be on or off.")
+    return said == "off"
+
+
+def library(source: Path, signatures: Mapping[str, str], otherwise: str,
+            speed: Sequence[Sequence[str]] = SPEED) -> ctypes.CDLL | None:
+    """The kernels of a source for this machine. None if they are off, or cannot be made: `otherwise` is said, and why."""
+    if off():
+        return None
     try:
-        return ctypes.CDLL(str(build(source, flags, speed)))
+        return typed(ctypes.CDLL(str(build(source, speed=speed))), signatures)
     except FAILURES as error:
         if multiprocessing.parent_process() is None:        # who started this one has said it
             say(f"{otherwise}: {why(error)}\n"
                 "    Install a C compiler (gcc or clang; CC=... names another), and it compiles its own in two seconds.")
         return None
+
+
+def typed(found: ctypes.CDLL, signatures: Mapping[str, str]) -> ctypes.CDLL:
+    """Each function with what it takes and returns: "pl>i" takes a pointer and a long, and returns an int."""
+    for name, signature in signatures.items():
+        takes, _, returns = signature.partition(">")
+        function = getattr(found, name)
+        function.argtypes, function.restype = [TYPES[letter] for letter in takes], TYPES[returns]
+    return found
 
 
 def build(source: Path, flags: Sequence[str] = FLAGS, speed: Sequence[Sequence[str]] = SPEED) -> Path:

@@ -1,7 +1,8 @@
-"""What torch does in several passes over memory, in one, on a CPU: small models spend a quarter of their time there.
+"""GELU, squared ReLU, RMS norm, rotary positions and dropout in one pass over memory each, forward and back (elementwise.c).
 
-The C source beside this file is compiled at first use. Where that cannot be, off the CPU, or in another precision than
-float32, torch answers. Each is an operator of torch's, so that autograd and torch.compile take it as a whole.
+Torch takes several passes on a CPU, and small models spend a quarter of their time there. Where the kernels do not serve
+(another device or precision, no compiler, FOREWORD_KERNELS=off) torch answers; dropout drops the same numbers either way.
+Each kernel is an operator of torch's, so that autograd and torch.compile take it as a whole.
 """
 
 from __future__ import annotations
@@ -11,13 +12,18 @@ import functools
 from pathlib import Path
 from typing import Any
 
-import torch  # before any compiled loop: both then share one set of threads
+import numpy as np
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.kernels import build
+from foreword.kernels.tensors import address, served
 
 SOURCE = Path(__file__).with_name("elementwise.c")
+SIGNATURES = {"gelu": "pppll", "relu_squared": "pppll", "rms_norm": "pppllfl", "rotary": "pppplllllllfl",
+              "dropout": "pplqfl"}
+PIECE = 2**16        # numbers at a time where numpy drops them: what a core's cache holds
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
@@ -36,7 +42,7 @@ def rms_norm(x: Tensor, epsilon: float) -> Tensor:
 
 
 def rotary(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """x [batch, heads, places, size]: its first half is paired with its second, and each pair turned by its angle."""
+    """x [batch, heads, places, size]: its first half is paired with its second, and each pair rotated (Su et al. 2021)."""
     if fits(x) and cosine.dim() == 2 and x.stride(-1) == 1:
         return torch.ops.foreword.rotary(x, cosine, sine)
     a, b = x.chunk(2, -1)
@@ -45,7 +51,7 @@ def rotary(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 def dropout(x: Tensor, share: float) -> Tensor:
     """x with so large a share of its numbers zero and the others so much larger (Srivastava et al. 2014)."""
-    if not fits(x) or not 0 < share < 1:
+    if not served(x) or not 0 < share < 1:
         return F.dropout(x, share)
     return torch.ops.foreword.dropout(x, torch.randint(2**62, (1,)), share)
 
@@ -56,7 +62,7 @@ class Dropout(nn.Dropout):
 
 
 def fits(x: Tensor) -> bool:
-    return x.dtype is torch.float32 and x.device.type == "cpu" and usable()
+    return served(x) and usable()
 
 
 @torch.compiler.assume_constant_result        # torch.compile asks once, and looks no further
@@ -65,22 +71,15 @@ def usable() -> bool:
 
 
 @functools.cache
-def library() -> Any:
-    """The compiled loops, or None where they cannot be made: said once."""
-    found = build.compiled(SOURCE, "training uses torch's own loops, and a small model learns up to a quarter slower")
-    return None if found is None else typed(found)
+def library() -> ctypes.CDLL | None:
+    return build.library(SOURCE, SIGNATURES,
+                         "training uses torch's own loops, and a small model learns up to a quarter slower")
 
 
-def typed(found: Any) -> Any:
-    place, number, real = ctypes.c_void_p, ctypes.c_long, ctypes.c_float
-    found.gelu.argtypes = found.relu_squared.argtypes = [place] * 3 + [number] * 2
-    found.rms_norm.argtypes = [place] * 3 + [number, number, real, number]
-    found.rotary.argtypes = [place] * 4 + [number] * 7 + [real, number]
-    found.dropout.argtypes = [place] * 2 + [number, ctypes.c_int64, real, number]
-    shape = [number] * 6 + [real, ctypes.c_int64, number, real, number]
-    found.weigh.argtypes, found.weigh_back.argtypes = [place] * 3 + shape, [place] * 5 + shape
-    for function in (found.gelu, found.relu_squared, found.rms_norm, found.rotary, found.dropout, found.weigh, found.weigh_back):
-        function.restype = None
+def _kernels() -> ctypes.CDLL:
+    """Asked for where `fits` has said that they are there."""
+    found = library()
+    assert found is not None
     return found
 
 
@@ -89,7 +88,7 @@ def typed(found: Any) -> Any:
 def _each(name: str) -> None:
     def run(x: Tensor, upstream: Tensor | None) -> Tensor:
         out = torch.empty_like(x)
-        getattr(library(), name)(x.data_ptr(), _place(upstream), out.data_ptr(), x.numel(), torch.get_num_threads())
+        getattr(_kernels(), name)(address(x), address(upstream), address(out), x.numel(), torch.get_num_threads())
         return out
 
     def forth(x: Tensor) -> Tensor:
@@ -105,13 +104,30 @@ def _each(name: str) -> None:
               lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]), passed)
 
 
-# chance: which numbers are dropped is known again from the seed
+# dropout: which numbers are dropped follows from the seed, so that no mask is kept
 
 def _dropout(x: Tensor, seed: Tensor, share: float) -> Tensor:
     x = x.contiguous()
-    out = torch.empty_like(x)
-    library().dropout(x.data_ptr(), out.data_ptr(), x.numel(), int(seed), 1.0 - share, torch.get_num_threads())
+    out, kernels = torch.empty_like(x), library()
+    if kernels is None:
+        dropout_in_numpy(x.numpy().reshape(-1), out.numpy().reshape(-1), int(seed), np.float32(1.0 - share))
+    else:
+        kernels.dropout(address(x), address(out), x.numel(), int(seed), 1.0 - share, torch.get_num_threads())
     return out
+
+
+def dropout_in_numpy(x: np.ndarray, out: np.ndarray, seed: int, keep: np.float32) -> None:
+    """The definition: a number stays, times 1 / keep, if its place's bits, half of them, are below `keep` x 2^31."""
+    least = min(int(float(keep) * 2**31), 2**31 - 1)
+    for start in range(0, len(x), PIECE):
+        some = slice(start, start + PIECE)
+        bits = np.arange(start, start + len(x[some]), dtype=np.uint64).astype(np.uint32)
+        bits = bits * np.uint32(0x9E3779B9) + np.uint32(seed & 0xFFFFFFFF)        # MurmurHash3's last steps: dropout.h
+        bits = (bits ^ bits >> np.uint32(16)) * np.uint32(0x85EBCA6B)
+        bits = ((bits ^ bits >> np.uint32(13)) + np.uint32(seed >> 32)) * np.uint32(0xC2B2AE35)
+        stays = (bits ^ bits >> np.uint32(16)) >> np.uint32(1) < least
+        with np.errstate(invalid="ignore"):        # infinity times zero, as in C
+            np.multiply(x[some], stays * (np.float32(1) / keep), out=out[some])
 
 
 def _dropout_back(upstream: Tensor, seed: Tensor, share: float) -> Tensor:
@@ -134,8 +150,8 @@ def _rms_norm(x: Tensor, upstream: Tensor | None, epsilon: float) -> Tensor:
     if upstream is not None and upstream.stride() != out.stride():
         upstream = torch.empty_like(out).copy_(upstream)
     width = x.size(-1)
-    library().rms_norm(x.data_ptr(), _place(upstream), out.data_ptr(), x.numel() // width, width, epsilon,
-                       torch.get_num_threads())
+    _kernels().rms_norm(address(x), address(upstream), address(out), x.numel() // width, width, epsilon,
+                        torch.get_num_threads())
     return out
 
 
@@ -162,14 +178,14 @@ def _dense(x: Tensor) -> Tensor:
     return x if whole else x.contiguous()
 
 
-# rotations
+# rotary
 
-def _rotary(x: Tensor, cosine: Tensor, sine: Tensor, way: float) -> Tensor:
+def _rotary(x: Tensor, cosine: Tensor, sine: Tensor, sign: float) -> Tensor:
     x, cosine, sine = x if x.stride(-1) == 1 else x.contiguous(), cosine.contiguous(), sine.contiguous()
     batch, heads, places, size = x.shape
     out = as_projected(x)
-    library().rotary(x.data_ptr(), cosine.data_ptr(), sine.data_ptr(), out.data_ptr(), batch, places, heads, size,
-                   x.stride(0), x.stride(2), x.stride(1), way, torch.get_num_threads())
+    _kernels().rotary(address(x), address(cosine), address(sine), address(out), batch, places, heads, size,
+                      x.stride(0), x.stride(2), x.stride(1), sign, torch.get_num_threads())
     return out
 
 
@@ -189,10 +205,6 @@ def _rotary_back(upstream: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
 
 def _rotary_passed(ctx: Any, upstream: Tensor) -> tuple[Tensor, None, None]:
     return torch.ops.foreword.rotary_back(upstream, *ctx.saved_tensors), None, None
-
-
-def _place(x: Tensor | None) -> int:
-    return 0 if x is None else x.data_ptr()
 
 
 def _operator(name: str, forth: Any, back: Any, room: Any, keep: Any, passed: Any, like: int = 1) -> None:

@@ -55,18 +55,31 @@ INLINE vector at_least(vector x, float least) {
 #endif
 }
 
+INLINE float dot(const float *a, const float *b, long size) {
+    vector sum = {0}, other = {0};
+    long i = 0;
+    for (; i + 2 * LANES <= size; i += 2 * LANES) {
+        sum += load(a + i) * load(b + i);
+        other += load(a + i + LANES) * load(b + i + LANES);
+    }
+    for (; i + LANES <= size; i += LANES) sum += load(a + i) * load(b + i);
+    float total = summed(sum + other);
+    for (; i < size; i++) total += a[i] * b[i];
+    return total;
+}
+
 /* e to the x for x up to 88, to the last bit or two of a float (Cephes's polynomial) */
 INLINE vector exponential(vector x) {
     const vector none = {0};
     x = at_least(x, -87.f);
 #if LANES == 16
-    vector turns = (vector)_mm512_roundscale_ps((__m512)(x * 1.44269504f), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    vector doublings = (vector)_mm512_roundscale_ps((__m512)(x * 1.44269504f), _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
 #else
     vector scaled = x * 1.44269504f;
     whole n = __builtin_convertvector(scaled + either(scaled < 0, none - .5f, none + .5f), whole);
-    vector turns = __builtin_convertvector(n, vector);
+    vector doublings = __builtin_convertvector(n, vector);
 #endif
-    vector r = x - turns * 0.693359375f + turns * 2.12194440e-4f;
+    vector r = x - doublings * 0.693359375f + doublings * 2.12194440e-4f;
     vector p = none + 1.9875691500e-4f;
     p = p * r + 1.3981999507e-3f;
     p = p * r + 8.3334519073e-3f;
@@ -75,7 +88,7 @@ INLINE vector exponential(vector x) {
     p = p * r + 5.0000001201e-1f;
     p = p * r * r + r + 1.f;
 #if LANES == 16
-    return (vector)_mm512_scalef_ps((__m512)p, (__m512)turns);
+    return (vector)_mm512_scalef_ps((__m512)p, (__m512)doublings);
 #else
     return p * (vector)((n + 127) << 23);
 #endif

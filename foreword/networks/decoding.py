@@ -11,10 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from foreword.kernels import matvec
+from foreword.kernels import decode
+from foreword.kernels.decode import Program
 from foreword.networks.language_model import NeuralReader, first_tokens
 from foreword.parts.attention import KeyValues
-from foreword.parts.decode_program import Program, Unwritable
+from foreword.parts.decode_program import program_for
 from foreword.parts.visible import Packed, Reached
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ class Layer:
     lengths: Tensor        # [batch], without the new token
 
     def then(self, later: KeyValues) -> KeyValues:
-        matvec.keep(later.keys, later.values, self.keys, self.values, self.lengths)
+        decode.append(later.keys, later.values, self.keys, self.values, self.lengths)
         return KeyValues(self.keys, self.values)
 
 
@@ -147,7 +148,7 @@ class Decoder(NeuralReader):
 
     def _step(self, tokens: np.ndarray, lengths: np.ndarray, cache: Cache) -> Tensor:
         """One token per row, each at its own position -> [batch, width]."""
-        if self._program is not None and len(tokens) <= matvec.ROWS:
+        if self._program is not None and len(tokens) <= decode.ROWS:
             return self._program.run(tokens, lengths, cache.kept)
         places, ids = (torch.from_numpy(numbers).to(self.device) for numbers in (lengths, tokens))
         layers, _ = self.network.through(ids[:, None], places[:, None], Reached(places + 1), cache.layers(places))
@@ -157,11 +158,7 @@ class Decoder(NeuralReader):
     def _program(self) -> Program | None:
         """The same in one call, if the network is frozen and there is a compiler."""
         network = self.network
-        try:
-            written = Program(network.embeddings, network.blocks, network.norm, self.limit, network.windows)
-        except Unwritable:
-            return None
-        return written if written.library is not None else None
+        return program_for(network.embeddings, network.blocks, network.norm, self.limit, network.windows)
 
     def _advance_full(self, tokens: np.ndarray, state: Reading) -> tuple[Tensor, Reading]:
         """The positions are used up: a row that is full reads its later half again and goes on from there."""

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from foreword.basics.messages import Fault, did_you_mean
-from foreword.kernels import matvec
+from foreword.kernels import decode, matvec
 from foreword.parts.block import FeedForward, SquaredReLU
 
 Precision = Literal["float32", "int8"]
@@ -93,8 +93,8 @@ class QuantizedLinear(nn.Module):
 
 def _mapped(x: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor | None, activation: str) -> Tensor:
     rows = x.reshape(-1, x.size(-1))
-    thinly = rows.size(0) <= matvec.ROWS and not torch.is_grad_enabled()        # what is compiled gives no gradients
-    made = (matvec.product if thinly else matvec.in_torch)(rows, weight, bias, scale, activation)
+    few = rows.size(0) <= decode.ROWS and not torch.is_grad_enabled()        # the kernel gives no gradients
+    made = (matvec.linear if few else matvec.in_torch)(rows, weight, bias, scale, activation)
     return made.view(*x.shape[:-1], weight.size(0))
 
 

@@ -14,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from foreword.basics.spec import Spec
-from foreword.kernels import matvec
+from foreword.kernels import decode
 from foreword.kernels.dropout_attention import attention
 
 
@@ -143,7 +143,7 @@ class Reached:
         return replace(self, window=window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
-        return matvec.attend(q, k, v, self.lengths, self.window or 0)
+        return decode.attend(q, k, v, self.lengths, self.window or 0)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from functools import cache
 import numpy as np
 
 from foreword.basics.messages import Fault, did_you_mean
-from foreword.kernels.tokenize import compiled, place
+from foreword.kernels import tokenize
+from foreword.kernels.tokenize import address
 from foreword.tokens.page import GAP, UNSEEN, Page, Table
 from foreword.tokens.quick import flat
 from foreword.tokens.tokenizer import Tokenizer
@@ -74,22 +75,25 @@ def encode_page(tokenizer: Tokenizer, page: Page, names: tuple[str, ...]) -> Enc
     if tokenizer.kind == "ascii":
         page = Page.of([text.encode("ascii", "ignore").decode() for text in page.texts])
     sizes = np.ones(len(tokenizer), np.int64) if tokenizer.kind == "ascii" else tokenizer.token_bytes()
-    if sizes is None or compiled() is None:
+    kernels = tokenize.library()
+    if sizes is None or kernels is None:
         return marked_in_python(tokenizer, page.texts, sizes, names)
     ids, numbers = tokenizer.encode_page(page)
     flags, spots, sizes = np.empty(len(ids), np.uint8), np.zeros(page.size, np.uint8), sizes.astype(np.uint32)
     word, sentence = (1 << names.index(name) if name in names else 0 for name in ("word_start", "sentence_end"))
-    compiled().find_marks(page.content, page.size, place(signs().covering(page)), word, sentence, place(spots))
-    compiled().carry_marks(place(spots), place(page.spans), len(numbers), place(ids), place(numbers), place(sizes), place(flags))
+    kernels.find_marks(page.content, page.size, address(signs().covering(page, kernels)), word, sentence, address(spots))
+    kernels.carry_marks(address(spots), address(page.spans), len(numbers), *map(address, (ids, numbers, sizes, flags)))
     return Encoded(ids, numbers, flags)
 
 
 def words(page: Page) -> np.ndarray:
     """How many words each text has between white space."""
-    if compiled() is None:
+    kernels = tokenize.library()
+    if kernels is None:
         return np.fromiter((len(text.split()) for text in page.texts), np.int64, len(page.texts))
     found = np.empty(len(page.texts), np.int64)
-    compiled().count_words(page.content, place(page.spans), len(found), place(signs().covering(page)), place(found))
+    characters = signs().covering(page, kernels)
+    kernels.count_words(page.content, address(page.spans), len(found), address(characters), address(found))
     return found
 
 

@@ -6,13 +6,14 @@ Where there is no compiler, the libraries and Python give the same ids and marks
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from ctypes import CDLL
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.kernels.tokenize import compiled, place
+from foreword.kernels.tokenize import address
 
 GAP = b"\n\n"            # stands between texts: no word or sentence goes across
 PADDING = bytes(32)      # tokenize.c compares words in steps of so many bytes
@@ -63,10 +64,10 @@ class Table:
         self.content = np.full(0x110000, UNSEEN, np.uint8)
         self._fill(0)
 
-    def covering(self, page: Page) -> np.ndarray:
+    def covering(self, page: Page, kernels: CDLL) -> np.ndarray:
         """The table, which now knows every character of the page."""
         at = -1 if page.plain else 0
-        while at >= 0 and (at := compiled().unseen(page.content, at, page.size, place(self.content))) >= 0:
+        while at >= 0 and (at := kernels.unseen(page.content, at, page.size, address(self.content))) >= 0:
             self._fill(ord(page.content[at: at + 4].decode("utf-8", "ignore")[0]) // BLOCK)
         return self.content
 

@@ -20,7 +20,8 @@ import numpy as np
 from tokenizers import Tokenizer as Backend
 from tokenizers import pre_tokenizers
 
-from foreword.kernels.tokenize import compiled, place
+from foreword.kernels import tokenize
+from foreword.kernels.tokenize import address
 from foreword.tokens import backends
 from foreword.tokens.page import LONGEST, Page, Table
 
@@ -43,14 +44,14 @@ def quick_encoder(backend: Backend) -> Encode | None:
 
 
 def compiled_encoder(backend: Backend, content: dict[str, Any]) -> Encode | None:
-    library = compiled()
+    library = tokenize.library()
     if library is None:
         return None
     vocabulary, merges = content["model"]["vocab"], _merges(content)
     letters = np.array([vocabulary[letter] for letter in backends.byte_letters()], np.uint32)
     rules = np.array([(vocabulary[left], vocabulary[right], vocabulary[left + right]) for left, right in merges], np.uint32)
     classes = split_classes()
-    encoder = library.learn(place(classes.content), place(letters), place(rules), len(rules))
+    encoder = library.learn(address(classes.content), address(letters), address(rules), len(rules))
     if not encoder:
         return None
     one_at_a_time = threading.Lock()        # the words it remembers are shared
@@ -60,8 +61,8 @@ def compiled_encoder(backend: Backend, content: dict[str, Any]) -> Encode | None
             return by_tokenizers(backend, page.texts)
         ids, numbers = np.empty(page.size + 8, np.uint32), np.empty(len(page.texts), np.int64)
         with one_at_a_time:
-            classes.covering(page)
-            total = library.encode(encoder, page.content, place(page.spans), len(page.texts), place(ids), place(numbers))
+            classes.covering(page, library)
+            total = library.encode(encoder, page.content, address(page.spans), len(page.texts), address(ids), address(numbers))
         if total < 0:
             raise MemoryError("one word of the text does not fit into memory")
         return ids[:total], numbers

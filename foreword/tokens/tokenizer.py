@@ -15,7 +15,7 @@ from tokenizers import Tokenizer as Backend
 
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault, did_you_mean
-from foreword.kernels.tokenize import compiled
+from foreword.kernels import tokenize
 from foreword.tokens import backends, quick
 from foreword.tokens.page import Page, utf8
 from foreword.tokens.vocabulary import Vocabulary
@@ -77,7 +77,7 @@ class Tokenizer:
     @property
     def is_quick(self) -> bool:
         """Whether it encodes tens of megabytes a second."""
-        return self._ids_are_bytes or (self._quick is not None and compiled() is not None)
+        return self._ids_are_bytes or (self._quick is not None and tokenize.library() is not None)
 
     def encode_with_offsets(self, texts: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Ids, and for each the characters of the text it stands for: [tokens, 2], first and one past the last."""

@@ -1,4 +1,8 @@
-"""torch.compile where it pays: it fuses what is not a matrix product, and costs some seconds that a run must earn back."""
+"""torch.compile where it pays: it fuses what is not a matrix product, and costs some seconds that a run must earn back.
+
+Where the kernels of `foreword.kernels` fuse already (float32 on a CPU), it gained -5 to 3% on five shapes
+(benchmarks/RESULTS.md): there it is left to those who ask for it.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,6 @@ from foreword.parts.block import layers
 from foreword.training.hardware import Compile
 
 REACH = 0.65         # the share of its time in matrix products that a compiled step comes to, about
-SPARED = 0.03        # of a step at most, where our own loops fuse already: -5 to 3% on five shapes (benchmarks/RESULTS.md)
 COST = 15.0          # seconds of compiling, about
 TRIAL = 8            # steps timed before deciding, and again after compiling
 WARMING = 2          # first steps, whose time says nothing
@@ -31,9 +34,10 @@ class Compiling:
         self.wanted, self.clock = wanted, clock
         self.peak = peak or (lambda: products_a_second(next(model.parameters()).device))
         self.operations = 6 * sum(p.numel() for p in model.parameters() if p.dim() == 2)      # for one token, at least
-        self.fused = elementwise.fits(next(model.parameters()))
         self.tokens = 0
-        self.open = bool(self.blocks) and wanted != "off" and able(next(model.parameters()).device, wanted)   # to be decided
+        weight = next(model.parameters())
+        asked = wanted == "on" or (wanted == "auto" and not elementwise.fits(weight))
+        self.open = bool(self.blocks) and asked and able(weight.device, wanted)        # to be decided
         self.compiled = False
         self.times: list[float] = []
         self.plain: float | None = None       # seconds of a step before
@@ -61,7 +65,7 @@ class Compiling:
         each = max(spent - self.spent, 1e-12) / len(self.times)      # of the budget, in one step
         left = pace * (1.0 - spent) / each
         busy = self.operations * self.tokens / pace / self.peak()    # the share of a step that matrix products need
-        saved = min(max(0.0, 1.0 - busy / REACH), SPARED if self.fused else 1.0) * left
+        saved = max(0.0, 1.0 - busy / REACH) * left
         if saved < COST:
             self.open = False
             say(f"not compiled: matrix products are {busy:.0%} of a step, and {duration(left)} left would not repay it")

@@ -17,6 +17,7 @@ import torch
 
 from foreword.basics.files import cache_folder, write_json
 from foreword.basics.messages import Fault, did_you_mean
+from foreword.kernels import build
 
 Compile = Literal["auto", "on", "off"]
 PRECISIONS: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -60,7 +61,7 @@ class Hardware:
     def __str__(self) -> str:
         threads = torch.get_num_threads()
         here = f"{self.device} ({threads} thread{'s' * (threads > 1)})" if self.device == "cpu" else self.device
-        return f"{here}, {self.precision}"
+        return f"{here}, {self.precision}" + (", without kernels (FOREWORD_KERNELS=off)" if build.off() else "")
 
     def seed(self, number: int) -> None:
         """All chance on this device comes from this number. (torch.manual_seed visits every kind of device there may be.)"""

@@ -76,7 +76,7 @@ def test_in_how_many_pieces_does_not_matter(piece: int, monkeypatch: pytest.Monk
 @pytest.mark.thorough
 @every_width
 def test_every_width_of_vector_gives_the_same(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    use(flags, monkeypatch)
+    use(flags, monkeypatch, elementwise, dropout_attention)
     for shape in SHAPES:
         for seen in masks(shape[0], shape[2], shape[3]).values():
             same(drawn(*shape), seen)
@@ -143,11 +143,32 @@ def test_torch_compile_leaves_it_as_it_is() -> None:
         torch.testing.assert_close(slope, right)
 
 
+@every_width
+@pytest.mark.parametrize("kind", ["none", "of each query and row"])
+def test_with_and_without_the_kernels_the_same_weights_are_dropped(flags, kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = drawn(3, 2, 7, 9, 8)
+    seen = None if kind == "none" else torch.rand(3, 1, 7, 9) < 0.6
+    if seen is not None:
+        seen[1, 0, 2] = False                 # this query sees nothing
+    found = []
+    for kernels in (True, False):
+        use(flags, monkeypatch, elementwise, dropout_attention)
+        if not kernels:
+            monkeypatch.setattr(elementwise, "library", lambda: None)
+            monkeypatch.setattr(dropout_attention, "library", lambda: None)
+        torch.manual_seed(11)
+        out = dropout_attention.attention(*given, seen, 0.4)
+        found.append([out, *torch.autograd.grad(out.square().sum(), given)])
+    for mine, plain in zip(*found):
+        torch.testing.assert_close(mine, plain, rtol=1e-5, atol=1e-5)
+
+
 def test_elsewhere_torch_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     q, k, v = drawn(2, 2, 5, 5, 4)
     plain = by_definition(q, k, v, torch.ones(5, 5).tril().bool(), 0, 0.0)
     torch.testing.assert_close(dropout_attention.attention(q, k, v, causal=True).double(), plain, rtol=1e-5, atol=1e-5)
     monkeypatch.setattr(elementwise, "library", lambda: None)
+    monkeypatch.setattr(dropout_attention, "library", lambda: None)
     torch.manual_seed(0)
     many = torch.stack([dropout_attention.attention(q, k, v, None, 0.2, causal=True) for _ in range(4000)])
     torch.testing.assert_close(many.mean(0).double(), plain, rtol=0, atol=0.1)

@@ -120,7 +120,7 @@ def test_torch_compile_leaves_it_as_it_is(name: str) -> None:
 
 @every_width
 def test_every_width_of_vector_gives_the_same(flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    use(flags, monkeypatch)
+    use(flags, monkeypatch, elementwise)
     for name, function in KERNELS.items():
         same(function, 2 * torch.randn(2, 3, 5, 12))
         if name != "rotary":
@@ -133,7 +133,20 @@ def test_without_a_compiler_torch_answers(name: str, monkeypatch: pytest.MonkeyP
     same(KERNELS[name], torch.randn(2, 3, 5, 12))
 
 
-@pytest.mark.usefixtures("compiled")
+@every_width
+@pytest.mark.parametrize("share", [0.1, 0.5, 1e-6])
+def test_with_and_without_the_kernels_the_same_numbers_are_dropped(flags, share, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = torch.cat([torch.randn(70_001), torch.tensor([torch.inf, -0.0, 1e-40])])        # more than one piece, and no whole vectors
+    found = []
+    for kernels in (True, False):
+        use(flags, monkeypatch, elementwise)
+        if not kernels:
+            monkeypatch.setattr(elementwise, "library", lambda: None)
+        torch.manual_seed(7)
+        found.append(torch.cat(both(lambda x: elementwise.dropout(x, share), x, x)))
+    assert torch.equal(*(y.view(torch.int32) for y in found)), "to the last bit"
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_so_large_a_share_is_dropped_and_the_rest_grows(share: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +165,6 @@ def test_so_large_a_share_is_dropped_and_the_rest_grows(share: float, threads: i
         assert abs(float(together) - (1 - share) ** 2) < 6 * sigma
 
 
-@pytest.mark.usefixtures("compiled")
 def test_what_is_passed_back_is_dropped_alike_and_the_next_draw_is_another() -> None:
     x = torch.randn(64, 100, requires_grad=True)
     torch.manual_seed(5)
@@ -171,6 +183,7 @@ def test_what_is_passed_back_is_dropped_alike_and_the_next_draw_is_another() -> 
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("compiled")
+@pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() == "DEFAULT", reason="torch.compile needs vectors of the CPU's")
 def test_compiled_dropout_drops_as_much() -> None:
     compiled = torch.compile(lambda x: elementwise.dropout(x, 0.25) * 2.0, fullgraph=True)
     x = torch.ones(500, 100, requires_grad=True)

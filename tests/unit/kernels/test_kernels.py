@@ -1,16 +1,21 @@
 """C is compiled once, anew when its text or a header changes, and its absence is told, not suffered."""
 
+import ctypes
 import shutil
 
+import numpy as np
 import pytest
+import torch
 
-from foreword.kernels import build
-
-needs_compiler = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="NO C COMPILER IS HERE")
+from foreword.basics.messages import Fault
+from foreword.kernels import build, decode, matvec, tokenize
+from foreword.training.hardware import Hardware
+from tests.widths import needs_compiler
 
 
 @pytest.fixture
 def source(tmp_path, monkeypatch):
+    monkeypatch.delenv("FOREWORD_KERNELS", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.delenv("CC", raising=False)
     (tmp_path / "answer.h").write_text("#define ANSWER 42\n")
@@ -22,13 +27,13 @@ def source(tmp_path, monkeypatch):
 def test_it_is_compiled_once_and_again_when_it_changes(source):
     first = build.build(source)
     made = first.stat().st_mtime_ns
-    assert build.compiled(source, "slower").answer() == 42
+    assert build.library(source, {"answer": ">i"}, "slower").answer() == 42
     assert build.build(source) == first
     assert first.stat().st_mtime_ns == made
     source.with_suffix(".h").write_text("#define ANSWER 43\n")
-    assert build.compiled(source, "slower").answer() == 43
+    assert build.library(source, {"answer": ">i"}, "slower").answer() == 43
     source.write_text("int answer(void) { return 44; }\n")
-    assert build.compiled(source, "slower").answer() == 44
+    assert build.library(source, {"answer": ">i"}, "slower").answer() == 44
     assert len(list(first.parent.iterdir())) == 3
 
 
@@ -41,16 +46,96 @@ def test_flags_that_the_compiler_refuses_are_passed_over(source):
 @needs_compiler
 def test_c_that_does_not_compile_is_told(source, capsys):
     source.write_text("int answer(void) { return nothing; }\n")
-    assert build.compiled(source, "answers are slower") is None
+    assert build.library(source, {"answer": ">i"}, "answers are slower") is None
     assert capsys.readouterr().err.startswith("answers are slower: ")
     assert not list((source.parent / "cache").rglob("*.partial"))
 
 
 def test_no_compiler_is_told_and_what_to_do(source, capsys, monkeypatch):
     monkeypatch.setenv("CC", "/no/such/compiler")
-    assert build.compiled(source, "answers are slower") is None
+    assert build.library(source, {"answer": ">i"}, "answers are slower") is None
     assert "Install a C compiler" in capsys.readouterr().err
     monkeypatch.delenv("CC")
     monkeypatch.setattr(build.shutil, "which", lambda name: None)
-    assert build.compiled(source, "answers are slower") is None
+    assert build.library(source, {"answer": ">i"}, "answers are slower") is None
     assert "answers are slower: no C compiler is here." in capsys.readouterr().err
+
+
+def test_they_can_be_turned_off(source, monkeypatch, capsys):
+    monkeypatch.setenv("FOREWORD_KERNELS", "off")
+    assert build.library(source, {"answer": ">i"}, "answers are slower") is None
+    assert not capsys.readouterr().err, "who turned them off knows it"
+    assert str(Hardware()).endswith(", without kernels (FOREWORD_KERNELS=off)")
+    monkeypatch.setenv("FOREWORD_KERNELS", "of")
+    with pytest.raises(Fault, match="FOREWORD_KERNELS=of: it can be on or off"):
+        build.off()
+    monkeypatch.setenv("FOREWORD_KERNELS", "on")
+    assert "kernels" not in str(Hardware())
+
+
+SCARCE = """
+#include <stdlib.h>
+long left;                                      /* so many allocations succeed */
+static void *scarce(void *old, size_t size) { return left-- > 0 ? realloc(old, size) : 0; }
+static void *aligned(size_t size) { return left-- > 0 ? aligned_alloc(64, (size + 63) / 64 * 64) : 0; }
+static void *zeros(size_t size) { return left-- > 0 ? calloc(1, size) : 0; }
+#define aligned_alloc(line, size) aligned(size)
+#define realloc(old, size) scarce(old, size)
+#define malloc(size) scarce(0, size)
+#define calloc(number, size) zeros((number) * (size))
+"""
+
+
+@pytest.fixture
+def scarce(tmp_path):
+    """The kernels of a module, and a way to say how many allocations succeed."""
+    def make(module):
+        for header in module.SOURCE.parent.glob("*.h"):
+            shutil.copy(header, tmp_path)
+        (tmp_path / "scarce.c").write_text(SCARCE + module.SOURCE.read_text())
+        library = build.typed(ctypes.CDLL(str(build.build(tmp_path / "scarce.c"))), module.SIGNATURES)
+
+        def allow(number):
+            ctypes.c_long.in_dll(library, "left").value = number
+        return library, allow
+    return make
+
+
+def test_want_of_memory_while_decoding_is_survived(scarce, monkeypatch):
+    library, allow = scarce(decode)
+    monkeypatch.setattr(decode, "library", lambda: library)
+    x, weight = torch.randn(2, 40), torch.randn(8, 40)
+    q, k, v, lengths = torch.randn(2, 3, 1, 8), torch.randn(2, 3, 5, 8), torch.randn(2, 3, 5, 8), torch.tensor([5, 3])
+    program = decode.Program(8)
+    program.embed(weight, None, program.buffer("x", 40))
+    program.result = program.buffer("x", 40)
+    for enough in (0, 1):
+        allow(enough)
+        torch.testing.assert_close(matvec.linear(x, weight), x @ weight.t())
+        allow(enough)
+        torch.testing.assert_close(decode.attend(q, k, v, lengths), decode.attend_in_torch(q, k, v, lengths))
+        allow(enough)
+        if enough:
+            assert torch.equal(program.run(np.array([3]), np.array([0]), torch.empty(0)[None, None, None, None, None]), weight[3:4])
+            continue
+        with pytest.raises(MemoryError):
+            program.run(np.array([3]), np.array([0]), torch.empty(1, 2, 1, 1, 1, 1))
+
+
+def test_want_of_memory_while_encoding_is_survived(scarce, monkeypatch):
+    library, allow = scarce(tokenize)
+    letters, rules = np.arange(256, dtype=np.uint32), np.array([[97, 98, 256]], np.uint32)
+    page, spans = b"ab cab" + bytes(32), np.array([[0, 6]])
+    classes = np.zeros(0x110000, np.uint8)
+    classes[32] = 3
+    answers = []
+    for enough in range(8):
+        allow(enough)
+        encoder = library.learn(tokenize.address(classes), tokenize.address(letters), tokenize.address(rules), 1)
+        if encoder:
+            ids, numbers = np.zeros(20, np.uint32), np.zeros(1, np.int64)
+            answers.append(library.encode(encoder, page, tokenize.address(spans), 1, tokenize.address(ids), tokenize.address(numbers)))
+            library.forget(encoder)
+        else:
+            answers.append(None)
+    assert answers == [None] * 4 + [-1, -1, 4, 4], "no encoder, no ids, or all of them"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import subprocess
 import sys
 
@@ -10,8 +9,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from foreword.kernels import build, matvec
+from foreword.kernels import build, decode, matvec
 from foreword.parts.frozen import quantized
+from tests.widths import compiled_with
 
 WAYS = {"native": (), "without AVX-512": ("-mno-avx512f",), "portable": ("-DPORTABLE",), "one thread": ("-fno-openmp",)}
 ACTIVATIONS = {"": lambda x: x, "relu": F.relu, "relu_squared": lambda x: F.relu(x).square(), "gelu_erf": F.gelu,
@@ -28,7 +28,7 @@ def libraries(tmp_path_factory):
             return None
         if way not in made:
             try:
-                made[way] = matvec.typed(ctypes.CDLL(str(build.build(matvec.SOURCE, (*build.FLAGS, *WAYS[way])))))
+                made[way] = compiled_with(decode, WAYS[way])
             except build.FAILURES as error:
                 pytest.skip(f"cannot be compiled here: {error}")
         return made[way]
@@ -38,7 +38,7 @@ def libraries(tmp_path_factory):
 @pytest.fixture
 def product(way, libraries):
     library = libraries(way)
-    return (lambda *a, **k: matvec.product(*a, **k, library=library)) if library else matvec.in_torch
+    return (lambda *a, **k: matvec.linear(*a, **k, kernels=library)) if library else matvec.in_torch
 
 
 def meant(numbers: torch.Tensor, scale: torch.Tensor | None) -> torch.Tensor:
@@ -142,7 +142,7 @@ def test_each_row_looks_at_its_own_first_places(libraries, way, size):
     keys, values = (torch.randn(rows, heads, room, size, generator=draw) for _ in range(2))
     lengths = torch.tensor([1, 17, 40, 16])
     library = libraries(way)
-    attend = (lambda *a: matvec.attend(*a, library=library)) if library else matvec._attend
+    attend = (lambda *a: decode.attend(*a, kernels=library)) if library else decode.attend_in_torch
     found = attend(queries, keys, values, lengths)
     for row, length in enumerate(lengths):
         wanted = F.scaled_dot_product_attention(*(x.double() for x in (queries[row], keys[row, :, :length], values[row, :, :length])))
@@ -156,11 +156,11 @@ def test_each_row_looks_at_its_own_first_places(libraries, way, size):
 def test_a_token_takes_the_place_after_its_row(libraries, way, monkeypatch):
     library = libraries(way)
     if library is None:
-        monkeypatch.setattr(matvec, "compiled", lambda: None)
+        monkeypatch.setattr(decode, "library", lambda: None)
     kept_keys, kept_values = torch.zeros(3, 2, 9, 5), torch.zeros(3, 2, 9, 5)
     together = torch.randn(3, 1, 30).unflatten(-1, (6, 5)).transpose(1, 2)         # queries, keys and values as a product makes them
     _, keys, values = together.split(2, 1)
-    matvec.keep(keys, values, kept_keys, kept_values, torch.tensor([0, 8, 3]), library=library)
+    decode.append(keys, values, kept_keys, kept_values, torch.tensor([0, 8, 3]), kernels=library)
     for row, place in enumerate((0, 8, 3)):
         assert torch.equal(kept_keys[row, :, place], keys[row, :, 0])
         assert torch.equal(kept_values[row, :, place], values[row, :, 0])
@@ -169,7 +169,7 @@ def test_a_token_takes_the_place_after_its_row(libraries, way, monkeypatch):
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises((ValueError, RuntimeError)):
-        matvec.product(torch.randn(2, 5), torch.randn(3, 6))
+        matvec.linear(torch.randn(2, 5), torch.randn(3, 6))
 
 
 # ----------------------------------------------------------------------------------------------------------- compiling
@@ -178,16 +178,17 @@ def test_what_does_not_fit_is_refused():
 def fresh(monkeypatch, tmp_path):
     """A machine that has compiled nothing yet."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    matvec.compiled.cache_clear()
+    monkeypatch.delenv("FOREWORD_KERNELS", raising=False)
+    decode.library.cache_clear()
     yield tmp_path / "foreword" / "kernels"
-    matvec.compiled.cache_clear()
+    decode.library.cache_clear()
 
 
 @pytest.mark.parametrize("compiler", ["no-such-compiler", "false"])
 def test_without_a_compiler_torch_answers_the_same_and_says_so_once(fresh, monkeypatch, capsys, compiler):
     x, weight = torch.randn(2, 20), torch.randn(6, 20)
     monkeypatch.setenv("CC", compiler)
-    found = [matvec.product(x, weight, activation="relu") for _ in range(3)]
+    found = [matvec.linear(x, weight, activation="relu") for _ in range(3)]
     assert torch.equal(found[0], F.relu(F.linear(x, weight)))
     said = capsys.readouterr().err
     assert said.count("generation uses torch's products") == 1
@@ -197,7 +198,7 @@ def test_without_a_compiler_torch_answers_the_same_and_says_so_once(fresh, monke
 
 @pytest.mark.thorough
 def test_two_processes_may_compile_at_once(fresh):
-    words = [sys.executable, "-c", "from foreword.kernels import matvec; assert matvec.compiled() is not None"]
+    words = [sys.executable, "-c", "from foreword.kernels import decode; assert decode.library() is not None"]
     both = [subprocess.Popen(words) for _ in range(2)]
     assert [one.wait(timeout=120) for one in both] == [0, 0]
     assert [file.suffix for file in fresh.iterdir()] == [".so"]
@@ -207,4 +208,4 @@ def test_two_processes_may_compile_at_once(fresh):
 def test_a_cache_folder_that_cannot_be_written_is_no_obstacle(monkeypatch, tmp_path):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
-    assert build.build(matvec.SOURCE).is_file()
+    assert build.build(decode.SOURCE).is_file()

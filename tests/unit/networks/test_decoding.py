@@ -10,13 +10,13 @@ import pytest
 import torch
 
 from foreword.assembly.build import language_model
-from foreword.kernels import build, matvec
+from foreword.kernels import build, decode
 from foreword.networks import decoding
 from foreword.networks.decoding import Decoder
-from foreword.parts import decode_program
 from foreword.parts.frozen import freeze
 from foreword.parts.visible import Causal, Packed, Reached
 from tests.tiny import READERS, drawn, tiny
+from tests.widths import needs_kernels
 
 CAUSAL = [name for name in READERS if tiny(name).head is not None and tiny(name).network.kind == "causal_transformer"]
 PROMPTS = [np.arange(5, 9), np.arange(40, 49), np.arange(7, 8), np.arange(5, 9)]
@@ -25,7 +25,7 @@ PROMPTS = [np.arange(5, 9), np.arange(40, 49), np.arange(7, 8), np.arange(5, 9)]
 @pytest.fixture(params=["plain", "float32", "int8", "no compiler"])
 def way(request, monkeypatch):
     if request.param == "no compiler":
-        monkeypatch.setattr(matvec, "compiled", lambda: None)
+        monkeypatch.setattr(decode, "library", lambda: None)
     return request.param
 
 
@@ -66,6 +66,7 @@ def more(rows: int, tokens: int, seed: int = 0) -> np.ndarray:
     return np.random.default_rng(seed).integers(5, 500, (rows, tokens))
 
 
+@needs_kernels
 def test_frozen_networks_run_as_programs(reader, way):
     assert (reader._program is not None) == (way in ("float32", "int8"))
 
@@ -192,7 +193,7 @@ def test_patterns_attend_as_their_masks_say():
 def test_a_mask_that_is_one_off_would_be_noticed(store, monkeypatch, wrong, compiler):
     """The negative control: the test of reading row by row fails on a broken mask."""
     if not compiler:
-        monkeypatch.setattr(matvec, "compiled", lambda: None)
+        monkeypatch.setattr(decode, "library", lambda: None)
     reader = made(tiny("gpt2"), store, "plain")
     monkeypatch.setattr(decoding, "Reached", lambda lengths: Reached(lengths + wrong))
     with pytest.raises(AssertionError):
@@ -206,16 +207,18 @@ def test_a_mask_that_is_one_off_would_be_noticed(store, monkeypatch, wrong, comp
     ("* a->room + a->lengths[row]) * a->size", "* a->room + a->lengths[0]) * a->size"),
 ])
 def test_a_program_that_is_wrong_would_be_noticed(store, monkeypatch, tmp_path, right, wrong):
-    source = matvec.SOURCE.read_text()
+    source = decode.SOURCE.read_text()
     assert right in source
     (tmp_path / "mutant.c").write_text(source.replace(right, wrong))
-    shutil.copy(matvec.SOURCE.with_name("vectors.h"), tmp_path)
-    library = matvec.typed(ctypes.CDLL(str(build.build(tmp_path / "mutant.c"))))
-    monkeypatch.setattr(decode_program.matvec, "compiled", lambda: library)
+    for header in decode.SOURCE.parent.glob("*.h"):
+        shutil.copy(header, tmp_path)
+    library = build.typed(ctypes.CDLL(str(build.build(tmp_path / "mutant.c"))), decode.SIGNATURES)
+    monkeypatch.setattr(decode, "library", lambda: library)
     with pytest.raises(AssertionError):
         test_every_row_is_read_as_the_network_reads_it_at_once(made(tiny("gpt2"), store, "float32"))
 
 
+@needs_kernels
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 @pytest.mark.parametrize("rows", [1, 7])
 def test_two_threads_read_what_one_reads(store, precision, rows):

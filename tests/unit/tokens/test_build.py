@@ -14,8 +14,9 @@ import pytest
 
 from foreword.basics import files
 from foreword.basics.messages import Fault, RunFailed
+from foreword.kernels import tokenize
 from foreword.text.splits import split_of
-from foreword.tokens import build, marks, quick, tokenizer
+from foreword.tokens import build, quick
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Ascii, Byte, ByteBPE, Word, WordPiece
 from foreword.tokens.store import TokenStore
@@ -90,8 +91,7 @@ def test_one_worker_and_two_make_the_same_files(corpus, tmp_path, small_units):
 def test_the_store_is_the_same_without_a_compiler(corpus, tmp_path, monkeypatch):
     monkeypatch.setattr(quick, "WORTH", 0)
     build_store([corpus], tmp_path / "with", ByteBPE(vocabulary=300), documents="line")
-    for module in (quick, marks, tokenizer):
-        monkeypatch.setattr(module, "compiled", lambda: None)
+    monkeypatch.setattr(tokenize, "library", lambda: None)
     build_store([corpus], tmp_path / "without", ByteBPE(vocabulary=300), documents="line")
     assert content_of(tmp_path / "with") == content_of(tmp_path / "without")
 

@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer as Backend
 
 from foreword.basics.messages import Fault
+from foreword.kernels import tokenize
 from foreword.tokens import backends, quick
 from foreword.tokens.kinds import ByteBPE
 from foreword.tokens.page import Page
 from foreword.tokens.published import gpt2_from_ranks
+from tests.widths import needs_kernels
 
 CHINESE = "满纸荒唐言，一把辛酸泪。都云作者痴，谁解其中味？\n"
 ODD = [*"\t\n\x0b\x0c\r \x1c\x1d\x1e\x1f\x85\xa0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\u200b\ufeff\x00\x01\x7f",
@@ -64,7 +66,7 @@ def same(backend, texts):
 def test_there_is_a_compiled_encoder_or_tiktoken(trained):
     if not encoders(trained.backend):
         pytest.skip("NEITHER A C COMPILER NOR tiktoken IS HERE: quick encoding was not tried")
-    assert trained.is_quick or quick.compiled() is None
+    assert trained.is_quick or tokenize.library() is None
 
 
 def test_mixed_text_gives_the_same_ids(trained):
@@ -101,6 +103,7 @@ def test_ten_megabytes_of_mixed_text_give_the_same_ids(trained):
     same(trained.backend, texts)
 
 
+@needs_kernels
 @pytest.mark.thorough
 def test_every_character_there_is_gives_the_same_ids(pairs):
     """Libraries know Unicode from different tables: a letter to one could be a sign to the other."""
@@ -184,7 +187,7 @@ def test_another_rule_is_left_to_tokenizers(trained, change):
 def test_without_a_compiler_the_ids_are_the_same(trained, monkeypatch):
     texts = [*topics.values(), CHINESE]
     ids, numbers = quick.quick_encoder(trained.backend)(Page.of(texts))
-    monkeypatch.setattr(quick, "compiled", lambda: None)
+    monkeypatch.setattr(tokenize, "library", lambda: None)
     slow, number = (quick.quick_encoder(trained.backend) or (lambda page: quick.by_tokenizers(trained.backend, page.texts)))(
         Page.of(texts))
     assert np.array_equal(ids, slow)

@@ -130,11 +130,9 @@ def run(watching, clock, seconds, share, steps, start=0.0):
         watching.after(1000)
 
 
-@pytest.mark.parametrize(("hours", "busy", "loops", "repaid"), [
-    (0.001, 0.2, False, False), (0.05, 0.2, False, True), (0.05, 0.2, True, False), (2, 0.2, True, True), (2, 0.8, False, False)])
-def test_compiling_waits_for_a_budget_and_a_step_that_repay_it(store, capsys, monkeypatch, hours, busy, loops, repaid):
-    """Where our own loops fuse already, three minutes repay nothing."""
-    monkeypatch.setattr(compiling.elementwise, "fits", lambda x: loops)
+@pytest.mark.parametrize(("hours", "busy", "repaid"), [(0.001, 0.2, False), (0.05, 0.2, True), (2, 0.8, False)])
+def test_compiling_waits_for_a_budget_and_a_step_that_repay_it(store, capsys, monkeypatch, hours, busy, repaid):
+    monkeypatch.setattr(compiling.elementwise, "fits", lambda x: False)
     model = learner_for(tiny("gpt2"), store())[0].model
     monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
     clock = Clock()
@@ -146,8 +144,20 @@ def test_compiling_waits_for_a_budget_and_a_step_that_repay_it(store, capsys, mo
     assert f"{busy:.0%}" in said
 
 
+def test_where_the_kernels_fuse_nothing_is_compiled_unasked(store, capsys, monkeypatch):
+    monkeypatch.setattr(compiling.elementwise, "fits", lambda x: True)
+    monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
+    model = learner_for(tiny("gpt2"), store())[0].model
+    clock = Clock()
+    run(Compiling(model, "auto", clock), clock, 0.5, 1e-6, compiling.TRIAL + compiling.WARMING + 1)
+    assert not any(block._compiled_call_impl for block in layers(model))
+    assert not capsys.readouterr().err
+    assert Compiling(model, "on", clock).compiled
+
+
 @pytest.mark.parametrize(("after", "kept"), [(0.4, True), (0.6, False)])
 def test_what_is_no_faster_is_undone(store, capsys, monkeypatch, after, kept):
+    monkeypatch.setattr(compiling.elementwise, "fits", lambda x: False)
     model = learner_for(tiny("gpt2"), store())[0].model
     monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
     clock = Clock()
@@ -188,6 +198,7 @@ def test_without_a_compiler_a_run_goes_on_and_one_that_insists_is_told(store, ca
         raise torch._inductor.exc.InvalidCxxCompiler()
     import torch._inductor.cpp_builder
     monkeypatch.setattr(torch._inductor.cpp_builder, "get_cpp_compiler", none)
+    monkeypatch.setattr(compiling.elementwise, "fits", lambda x: False)
     model = learner_for(tiny("gpt2"), store())[0].model
     assert not Compiling(model, "auto").open
     assert "needs a C++ compiler" in capsys.readouterr().err
