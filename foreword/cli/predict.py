@@ -25,7 +25,7 @@ def predict(
 
     models_there(run)
     from foreword.basics.progress import say
-    from foreword.transfer.finetune import prediction_record
+    from foreword.transfer.kinds.base import prediction_record
     from foreword.transfer.predict import Predictor
 
     opened = Predictor(run, task)

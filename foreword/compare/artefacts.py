@@ -61,7 +61,7 @@ def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
 
 
 def _need_pairs(task: LabelledTask) -> None:
-    if task.kind != "pair":
+    if not (task.learn.has_classes and len(task.learn.reads) == 2):
         raise Fault(f"{task.name} is {task.learn.in_words}: there is no second text to be blind to.", "Probe a task of pairs.")
 
 

@@ -11,14 +11,15 @@ from typing import Any
 
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.progress import say
-from foreword.compare.significance import TOGETHER
 from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
+from foreword.tasks.example import groups
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.finetune import Tuning, recipe_for
 from foreword.transfer.initial_weights import INITS
-from foreword.transfer.label_subset import EXCHANGE, groups, strata, training_subset
+from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.label_subset import strata, training_subset
 from foreword.transfer.multitask import folder_of
 
 EXCHANGED = "shuffled-labels"
@@ -52,9 +53,8 @@ class Plan:
             (self.layers and how.features, "--layers draws the others, and with --features they would stay as they are drawn.",
              "--set network.trunk.layers=2 mixes the first two alone."),
             (self.curve and how.labels is not None, "--curve says the numbers of labels.", "Leave out --labels or --curve."),
-            (self.ensemble and task.kind not in TOGETHER, f"there is no ensemble for {task.learn.in_words}.",
-             f"It is for {', '.join(TOGETHER)}."),
-            (EXCHANGED in self.compare and task.kind not in EXCHANGE,
+            (self.ensemble and not transfer_kind_of(task.kind).combines, f"there is no ensemble for {task.learn.in_words}.", ""),
+            (EXCHANGED in self.compare and not task.learn.shuffles,
              f"--compare {EXCHANGED}: in {task.learn.in_words} no example can have another's label.", "Leave it out."),
             (RunFolder(out).exists(), f"{out} is itself a run; several would be mixed with it.", "Choose another --out.")]
         faults = [Fault(what, do) for holds, what, do in wrong if holds]

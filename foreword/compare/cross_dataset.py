@@ -20,15 +20,13 @@ from foreword.tasks.example import Example
 from foreword.tasks.judging import Scored, scored
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline
-from foreword.transfer.finetune import prediction_record
-from foreword.transfer.kinds.base import Answer
+from foreword.transfer.kinds.base import Answer, prediction_record
 from foreword.transfer.predict import Predictor, taught
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 COARSER = {"entails": "entailment", "neutral": "not_entailment", "contradiction": "not_entailment"}
-WITH_CLASSES = ("classify", "pair")
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ class Crossed:
 def of_baseline(task: LabelledTask, baseline: Baseline) -> Learned:
     home = [(str(example.label), str(said)) for example, said in zip(task.test, baseline.predictions)]
     return Learned(task.name, (task.kind,), task.labels, baseline.name, baseline.predict,
-                   home if task.kind in WITH_CLASSES else (), frozenset([task.name]))
+                   home if task.learn.has_classes else (), frozenset([task.name]))
 
 
 def of_run(path: Path) -> list[Learned]:
@@ -85,7 +83,7 @@ def _of_head(path: Path, name: str, seen: frozenset[str]) -> Learned:
     def answer(examples: Sequence[Example]) -> list[Any]:
         return opened.predict([replace(example, label=None) for example in examples]).labels        # its labels may be others
 
-    home = _home(path, name) if opened.kinds[0] in WITH_CLASSES else ()
+    home = _home(path, name) if LABELLED_KINDS.find(opened.kinds[0]).has_classes else ()
     return Learned(opened.name, opened.kinds, opened.labels, f"{path.name}/{name}" if name else path.name, answer, home, seen,
                    opened.encoder.truncation_note)
 
@@ -104,7 +102,7 @@ def cross(who: Learned, other: LabelledTask, limit: int | None = None) -> Crosse
     asked = asked[:limit]
     said = who.predict(asked)
     answers = tuple(zip(asked, said))
-    if other.kind not in WITH_CLASSES:
+    if not other.learn.has_classes:
         found = tuple(scored(other.metrics, other.labels, asked, said))
         return Crossed(who.name, who.task, other.name, (), found, None, None, None, answers=answers)
     gold, guesses = [meaning[str(example.label)] for example in asked], [meaning[one] for one in said]
@@ -132,7 +130,7 @@ def meanings(who: Known, other: LabelledTask) -> Mapping[str, str]:
     if set(other.labels) <= set(who.labels):
         return {label: label for label in who.labels}
     coarse = {label: COARSER.get(label, label) for label in (*who.labels, *other.labels)}
-    if {coarse[label] for label in other.labels} <= {coarse[label] for label in who.labels} and other.kind in WITH_CLASSES:
+    if {coarse[label] for label in other.labels} <= {coarse[label] for label in who.labels} and other.learn.has_classes:
         return coarse
     raise Fault(f"the labels of {other.name} ({', '.join(other.labels)}) are not those of {who.task} ({', '.join(who.labels)}).",
                 "Cross tasks whose labels mean the same.")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -154,43 +153,3 @@ def over_seeds(numbers: Sequence[float], within: Interval = ANYTHING) -> Interva
     half = library("scipy.stats").t.ppf(0.975, len(numbers) - 1) * spread(numbers) / math.sqrt(len(numbers))
     middle = float(np.mean(numbers))
     return max(middle - float(half), within[0]), min(middle + float(half), within[1])
-
-
-# --- answers without a model, and of several models -------------------------------------------------------------------
-
-Constant = Callable[[Example], Any]
-
-
-def _commonest(train: Sequence[Example]) -> Constant:
-    most = Counter(example.label for example in train).most_common(1)[0][0]
-    return lambda example: most
-
-
-def _mean(train: Sequence[Example]) -> Constant:
-    mean = float(np.mean([float(example.label) for example in train]))        # type: ignore[arg-type]
-    return lambda example: mean
-
-
-def _same_tag(train: Sequence[Example]) -> Constant:
-    most = Counter(tag for example in train for tag in example.label).most_common(1)[0][0]      # type: ignore[union-attr]
-    return lambda example: [most] * len(example.words)
-
-
-NOTHING: dict[str, Callable[[Sequence[Example]], Constant]] = {
-    "classify": _commonest, "pair": _commonest, "similarity": _mean, "choice": _commonest, "tag": _same_tag,
-    "span": lambda train: lambda example: "", "rank": lambda train: lambda example: 0.0,
-}
-
-
-def _likeliest(lines: Sequence[dict[str, Any]]) -> str:
-    return max(lines[0]["scores"], key=lambda name: sum(line["scores"][name] for line in lines))
-
-
-def _average(lines: Sequence[dict[str, Any]]) -> float:
-    return float(np.mean([line["answer"] for line in lines]))
-
-
-TOGETHER: dict[str, Callable[[Sequence[dict[str, Any]]], Any]] = {
-    "classify": _likeliest, "pair": _likeliest, "choice": lambda lines: int(_likeliest(lines)),
-    "similarity": _average, "rank": _average,
-}

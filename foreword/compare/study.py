@@ -16,7 +16,7 @@ from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
 from foreword.compare.contenders import Contender, Plan, contenders
 from foreword.compare.parallel import Job, Runs
-from foreword.compare.significance import NOTHING, TOGETHER, Difference, Result, SeedResult, Significance
+from foreword.compare.significance import Difference, Result, SeedResult, Significance
 from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
@@ -26,7 +26,7 @@ from foreword.training.hardware import Hardware
 from foreword.transfer import baselines
 from foreword.transfer.embeddings import MeanEmbeddings
 from foreword.transfer.finetune import PUBLISHED, Tuning
-from foreword.transfer.heuristics import RULES
+from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import label_subset
 
 RATES, BATCHES = (2e-5, 3e-5, 5e-5), (16, 32)        # Devlin et al. 2018, appendix A.3
@@ -72,7 +72,7 @@ class Work:
         self.runs = Runs(task, hardware)
         self.sizes = plan.sizes(how)
         self.significance = Significance(task)
-        self.constant = NOTHING[task.kind](task.train)
+        self.constant = task.learn.constant_answer(task.train)
         self.nothing = self.knowing_nothing()
         self.floors = {size: self.floor(label_subset(task, size, how.seed).dev) for size in self.sizes}
         self.seeds = range(how.seed, how.seed + plan.seeds)
@@ -175,20 +175,19 @@ class Work:
             shutil.rmtree(unwanted.run / "model", ignore_errors=True)
 
     def knowing_nothing(self) -> Result:
-        name = "mean" if self.task.kind == "similarity" else "majority" if self.task.kind in baselines.KINDS else "nothing"
         answers = tuple(self.constant(example) for example in self.task.test)
         one = SeedResult(0, self.floor(self.task.dev), self.significance.of(answers), answers)
-        return self.significance.bounded(Result(name, None, (one,)))
+        return self.significance.bounded(Result(self.task.learn.constant, None, (one,)))
 
     def floor(self, dev: Sequence[Example]) -> float:
         return self.significance.of([self.constant(example) for example in dev], dev)
 
     def counted(self, size: int | None) -> list[Result]:
         """Fitted on the very examples that each seed has: on TF-IDF, on what the models say as they are; or a rule on words."""
-        if self.task.kind not in baselines.KINDS:
-            return [self.fitted(RULES[self.task.kind], size)]
-        return [self.fitted(baselines.words, size),
-                *(self.fitted(partial(baselines.vectors, embed=bag, name=name), size) for name, bag in self.bags.items())]
+        kind = transfer_kind_of(self.task.kind)
+        bags = self.bags if kind.regresses else {}
+        return [self.fitted(kind.baseline, size),
+                *(self.fitted(partial(baselines.vectors, embed=bag, name=name), size) for name, bag in bags.items())]
 
     def fitted(self, fit: Callable[[LabelledTask], baselines.Baseline], size: int | None) -> Result:
         seeds = []
@@ -212,7 +211,7 @@ class Work:
         runs = [run for one in row.seeds if one.run and (run := RunFolder(one.run)).passport().get("finished")]
         said: dict[str, list[Any]] = {}
         for split in ("dev", "test"):
-            said[split] = [TOGETHER[self.task.kind](lines) for lines in zip(*(predictions(run, split) for run in runs))]
+            said[split] = list(map(transfer_kind_of(self.task.kind).combined, zip(*(predictions(run, split) for run in runs))))
         if not runs:
             return replace(self.nothing, name="ensemble", labels=row.labels)
         dev = self.significance.of(said["dev"], label_subset(self.task, row.labels, 0).dev)

@@ -16,8 +16,8 @@ from foreword.report import Facts, Plot, Report, Section, Table, Text
 from foreword.report.plots import COLOURS, GREY
 from foreword.tasks.judging import METRICS
 from foreword.tasks.metrics import Interval, finite
-from foreword.transfer.answers_report import answers_plot
 from foreword.transfer.finetune import FEW
+from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import label_subset
 
 if TYPE_CHECKING:
@@ -268,5 +268,5 @@ def report(study: Study, folder: Path, model: str) -> Report:
         Section("Every setting", Table(rows(study), caption=f"{task.name}: {study.metric}, mean over seeds"),
                 Text(notes(study), note=True, page_only=True)),
         Section("Differences, seed by seed", Table(apart, left=(1, 2, 6)) if len(apart) > 1 else None),
-        Section("Predictions", answers_plot(task, last.median.answers, whose)),
+        Section("Predictions", transfer_kind_of(task.kind).plot(task, last.median.answers, whose)),
         Section("How this was made", Facts(facts))], values(study))

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from foreword.assembly.recipe import Recipe, kind
+from foreword.assembly.recipe import Recipe
 from foreword.exchange.family import Family
+from foreword.objectives import LABELLED
+from foreword.objectives.regress import Regress
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -13,15 +15,15 @@ def config(recipe: Recipe, task: Any, tokenizer: Tokenizer | None) -> dict[str, 
     """Labels, and the padding that classes which read the last token must know."""
     if task is None:
         return {}
-    labels = getattr(task, "labels", None) or (["LABEL_0"] if kind(task) in ("regress", "rank") else ["LABEL_0", "LABEL_1"])
+    labels = getattr(task, "labels", None) or [f"LABEL_{number}" for number in range(task.outputs)]
     found: dict[str, Any] = {
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
         "classifier_dropout": task.dropout, "summary_first_dropout": task.dropout,
         "foreword": {"objective": task.model_dump(mode="json"), "batches": recipe.batches.model_dump(mode="json")},
     }
-    if kind(task) in ("classify", "regress"):
-        found["problem_type"] = {"classify": "single_label_classification", "regress": "regression"}[kind(task)]
+    if task.problem_type:
+        found["problem_type"] = task.problem_type
     if tokenizer is not None and tokenizer.has("[pad]"):
         found["pad_token_id"] = tokenizer.special("[pad]")
     return found
@@ -38,9 +40,10 @@ def settings(config: dict[str, Any], family: Family, there: set[str]) -> dict[st
     if said.get("objective", {}).get("kind") in kinds:
         return {"objective": said["objective"], "batches": said.get("batches", cut)}
     labels = _labels(config)
-    ours = "regress" if "regress" in kinds and (len(labels) == 1 or config.get("problem_type") == "regression") else kinds[0]
+    number = len(labels) == 1 or config.get("problem_type") == Regress.problem_type
+    ours = "regress" if "regress" in kinds and number else kinds[0]
     objective: dict[str, Any] = {"kind": ours, "reading": "last" if family.generates else "first"}
-    if ours in ("classify", "tag"):
+    if "labels" in LABELLED.find(ours).model_fields:
         objective["labels"] = labels
     if (dropout := config.get("classifier_dropout")) is not None:
         objective["dropout"] = dropout

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,7 @@ class Choose(FromSequences):
     """The right one of several answers; how many there are may differ from example to example."""
 
     kind: Literal["choose"] = "choose"
+    pipeline: ClassVar[str] = "multiple-choice"
 
     def head(self, width: int) -> SequenceHead:
         return self.sequence_head(width, 1, bias=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -20,6 +20,8 @@ class Classify(FromSequences):
     """A softmax over classes, from one vector; of several windows of one text, from their mean."""
 
     kind: Literal["classify"] = "classify"
+    pipeline: ClassVar[str] = "text-classification"
+    problem_type: ClassVar[str] = "single_label_classification"
     labels: tuple[str, ...]
 
     def faults(self) -> list[tuple[str, str]]:

@@ -68,6 +68,9 @@ class FromExamples(Objective):
 
     labelled: ClassVar[bool] = True
     unit: ClassVar[Unit] = "example"
+    pipeline: ClassVar[str] = ""             # what the Hugging Face hub calls such models
+    problem_type: ClassVar[str] = ""         # in the config of their sequence classifiers
+    outputs: ClassVar[int] = 2               # of the head, where labels do not say it
     reading: Reading = "first"
     dropout: float = 0.1                 # before the last layer of the head
     tells_padding: bool = False          # also to a network that looks back: for what reads its vectors from the other end

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -22,6 +22,8 @@ class Rank(FromSequences):
     """A score for each candidate. The right ones share one unit of probability, each by its relevance."""
 
     kind: Literal["rank"] = "rank"
+    pipeline: ClassVar[str] = "text-ranking"
+    outputs: ClassVar[int] = 1
     gamma: float = 1.0                   # how sharply scores are told apart in training
 
     def faults(self) -> list[tuple[str, str]]:

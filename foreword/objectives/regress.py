@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor
@@ -17,6 +17,9 @@ from foreword.parts.task_heads import SequenceHead
 
 class Regress(FromSequences):
     kind: Literal["regress"] = "regress"
+    pipeline: ClassVar[str] = "text-classification"
+    problem_type: ClassVar[str] = "regression"
+    outputs: ClassVar[int] = 1
 
     def head(self, width: int) -> SequenceHead:
         return self.sequence_head(width, 1, bias=self.reading == "first")

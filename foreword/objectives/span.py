@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -23,6 +23,7 @@ class Extract(FromExamples):
     """
 
     kind: Literal["span"] = "span"
+    pipeline: ClassVar[str] = "question-answering"
     dropout: float = 0.0
     longest: int = 30                    # tokens of an answer (Google's code)
     none: bool = False                   # "no answer" is an answer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor
 
@@ -16,6 +16,7 @@ class Stepwise(Classify):
     """Classify with a stochastic answer network. A class costs minus the logarithm of its mean probability."""
 
     kind: Literal["stepwise"] = "stepwise"          # type: ignore[assignment]
+    problem_type: ClassVar[str] = ""
     steps: int = 5
     skip: float = 0.1                    # chance that a step is left out of the mean in training
     order: Order = "paper"

@@ -21,6 +21,7 @@ class Tag(FromExamples):
     """Every example is one sequence; its target has a tag at the first piece of each word and NOTHING elsewhere."""
 
     kind: Literal["tag"] = "tag"
+    pipeline: ClassVar[str] = "token-classification"
     unit: ClassVar[Unit] = "value"
     labels: tuple[str, ...]
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 COLOURS = ("#d9622b", "#4a7c9b", "#6b8f4e", "#8b6ba8", "#b08c2e", "#3f8f86", "#a34a5e", "#7a7f87")
 ORANGE, BLUE, *_ = COLOURS
 GREY = "#5b6670"
+COUNTS = "Counts; darker: more of the row."
 READABLE = 30                # rows and columns, above which counts in a matrix cannot be read
 Points = Sequence[tuple[float, float]]
 

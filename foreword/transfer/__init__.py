@@ -8,11 +8,11 @@ INPUT_FORMATS = Table("input format of a network", {
     "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",
 })
 TRANSFER_KINDS = Table("kind of labelled task", {
-    "classify": "foreword.transfer.kinds.classify:ClassifyTransfer",
-    "pair": "foreword.transfer.kinds.classify:ClassifyTransfer",
-    "similarity": "foreword.transfer.kinds.similarity:SimilarityTransfer",
-    "choice": "foreword.transfer.kinds.choice:ChoiceTransfer",
-    "span": "foreword.transfer.kinds.span:SpanTransfer",
     "tag": "foreword.transfer.kinds.tag:TagTransfer",
+    "span": "foreword.transfer.kinds.span:SpanTransfer",
+    "choice": "foreword.transfer.kinds.choice:ChoiceTransfer",
     "rank": "foreword.transfer.kinds.rank:RankTransfer",
+    "similarity": "foreword.transfer.kinds.similarity:SimilarityTransfer",
+    "pair": "foreword.transfer.kinds.classify:PairTransfer",
+    "classify": "foreword.transfer.kinds.classify:ClassifyTransfer",
 })

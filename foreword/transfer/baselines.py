@@ -6,10 +6,9 @@ Logistic regression (ridge regression for numbers) on counts of words, on what a
 from __future__ import annotations
 
 import importlib
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,6 +17,11 @@ from foreword.tasks.example import Example
 from foreword.tasks.judging import METRICS, Scored, scored
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.tasks.metrics import value
+from foreword.transfer import TRANSFER_KINDS
+from foreword.transfer.kinds import transfer_kind_of
+
+if TYPE_CHECKING:
+    from foreword.transfer.kinds.base import TransferKind
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)        # C of logistic regression, 1 / alpha of ridge: the larger, the less is held back
 CHINESE = 0.2                                    # of the letters: then characters are counted, not words
@@ -127,10 +131,10 @@ class Vectors:
 
 def majority(task: LabelledTask) -> Baseline:
     """Always the commonest class of train; the mean, of numbers."""
-    labels = _right(task, task.train)
-    constant: Any = float(np.mean(labels)) if task.kind == "similarity" else Counter(labels).most_common(1)[0][0]
-    name, said = ("majority", constant) if isinstance(constant, str) else ("mean", f"{constant:.3f}")
-    return judged(task, name, said, lambda examples: [constant] * len(examples))
+    _fittable(task)
+    answer = task.learn.constant_answer(task.train)
+    constant = answer(task.train[0])
+    return judged(task, task.learn.constant, constant if isinstance(constant, str) else f"{constant:.3f}", answer)
 
 
 def words(task: LabelledTask, seen: Sequence[int] = (0, 1), name: str = "TF-IDF") -> Baseline:
@@ -143,43 +147,54 @@ def vectors(task: LabelledTask, embed: Embed, name: str = "features") -> Baselin
 
 def fitted(task: LabelledTask, features: Features, name: str) -> Baseline:
     """The strength that is best on dev by the task's first metric; of equals the one that holds back more."""
-    right = _right(task, task.train)
-    if task.kind != "similarity" and len(set(right)) < 2:
+    kind, right = _fittable(task), [example.label for example in task.train]
+    if task.learn.has_classes and len(set(right)) < 2:
         raise Fault(f"the training examples of {task.name} have only the label {right[0]!r}: there is nothing to tell apart.",
                     "Give examples of at least two.")
     features.fit(_texts(task.train))
     train, dev = features.of(_texts(task.train)), features.of(_texts(task.dev))
-    measure = METRICS[task.metrics[0]](task.labels)
-    found = []
-    for strength in STRENGTHS:
-        model = _regression(task, strength).fit(train, right)
-        found.append((value(measure.metric, measure.judge(task.dev, model.predict(dev).tolist())), strength, model))
-    _, strength, best = max(found, key=lambda one: one[0])
-    return judged(task, name, f"strength {strength:g} of {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}",
-                   lambda examples: best.predict(features.of(_texts(examples))).tolist())
+    models = [kind.regression(strength).fit(train, right) for strength in STRENGTHS]
+    worth = [_value(task, model.predict(dev).tolist()) for model in models]
+    place = int(np.argmax(worth))
+    return judged_together(task, name, f"strength {STRENGTHS[place]:g} of {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}",
+                           lambda examples: models[place].predict(features.of(_texts(examples))).tolist())
 
 
-def _regression(task: LabelledTask, strength: float) -> Any:
-    linear = library("sklearn.linear_model")
-    if task.kind == "similarity":
-        return linear.Ridge(alpha=1 / strength, solver="auto")
-    return linear.LogisticRegression(C=strength, solver="newton-cg", max_iter=200)        # on counts ten times as fast as lbfgs
+def best_on_dev(task: LabelledTask, name: str, setting: str, numbers: Sequence[float],
+                rule: Callable[[Any], Callable[[Example], Any]]) -> Baseline:
+    """The number that makes the rule best on dev by the task's first metric; of equals the first."""
+    worth = [_value(task, list(map(rule(number), task.dev))) for number in numbers]
+    chosen = numbers[int(np.argmax(worth))]
+    return judged(task, name, setting.format(chosen), rule(chosen))
 
 
-def judged(task: LabelledTask, name: str, setting: str, predict: Callable[[Sequence[Example]], list[Any]]) -> Baseline:
+def judged(task: LabelledTask, name: str, setting: str, answer: Callable[[Example], Any]) -> Baseline:
+    return judged_together(task, name, setting, lambda examples: list(map(answer, examples)))
+
+
+def judged_together(task: LabelledTask, name: str, setting: str, predict: Callable[[Sequence[Example]], list[Any]]) -> Baseline:
     predictions = predict(task.test)
     dev = scored(task.metrics, task.labels, task.dev, predict(task.dev), interval=False)
     test = scored(task.metrics, task.labels, task.test, predictions)
     return Baseline(name, setting, tuple(dev), tuple(test), predict, tuple(predictions))
 
 
-KINDS = ("classify", "pair", "similarity")
+def _value(task: LabelledTask, predictions: Sequence[Any]) -> float:
+    """Of dev, by the first metric."""
+    measure = METRICS[task.metrics[0]](task.labels)
+    return value(measure.metric, measure.judge(task.dev, predictions))
 
 
-def _right(task: LabelledTask, examples: Sequence[Example]) -> list[Any]:
-    if task.kind not in KINDS:
-        raise Fault(f"there is no such baseline for {task.learn.in_words} ({task.name}).", f"It is for {', '.join(KINDS)}.")
-    return [example.label for example in examples]
+def fits_texts(kind: str) -> bool:
+    """Whether labels of this kind can be fitted to features of the texts."""
+    return transfer_kind_of(kind).regresses
+
+
+def _fittable(task: LabelledTask) -> TransferKind:
+    if not fits_texts(task.kind):
+        known = ", ".join(kind for kind in reversed(TRANSFER_KINDS.places) if fits_texts(kind))
+        raise Fault(f"there is no such baseline for {task.learn.in_words} ({task.name}).", f"It is for {known}.")
+    return transfer_kind_of(task.kind)
 
 
 def _texts(examples: Sequence[Example]) -> Texts:

@@ -28,16 +28,17 @@ from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.runs.starting import check_same_start
 from foreword.runs.train import Session, versions
-from foreword.tasks.example import Example, Span
+from foreword.tasks.example import Example
 from foreword.tasks.judging import scored
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 from foreword.transfer import INPUT_FORMATS, features
 from foreword.transfer.encoding import Encoder, InputFormat
-from foreword.transfer.inference import Watch, answer_examples, transfer_kind_of
+from foreword.transfer.inference import Watch, answer_examples
 from foreword.transfer.initial_weights import INITS, continued_objective, fingerprint, initial_model
-from foreword.transfer.kinds.base import Answer, TransferKind
+from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.kinds.base import TransferKind, prediction_record
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.model_card import card
 
@@ -89,7 +90,7 @@ def input_format_of(recipe: Recipe) -> InputFormat:
 def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
     """The pretrained model's recipe, with the task in the place of what it was pretrained for."""
     how.check()
-    input_format, form = input_format_of(loaded.recipe), transfer_kind_of(task.kind)
+    input_format, task_kind = input_format_of(loaded.recipe), transfer_kind_of(task.kind)
     if how.aux and input_format.reading == "first":
         raise Fault(f"--aux {how.aux:g}: {loaded.recipe.name} looks both ways, and would see the tokens that it is to guess.",
                     "Leave it out.")
@@ -100,7 +101,7 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
         features.check(how.aux, how.layers)
     rate = how.learning_rate or RATES[input_format.reading] * max(1.0, PUBLISHED / trunk["width"])
     learning = {"optimizer": {"kind": "adamw", "learning_rate": rate}, "schedule": {"kind": "linear", "warmup": 0.1}}
-    fresh = form.objective(task.labels, input_format.reading, DROPOUT, task.train)
+    fresh = task_kind.objective(task.labels, input_format.reading, DROPOUT, task.train)
     objective = continued_objective(loaded, fresh).model_dump(mode="json")
     objective["tells_padding"] = frozen
     values["objective"] = objective if not how.aux else {
@@ -170,7 +171,7 @@ class FinetuneRun(Session):
                  hardware: Hardware | None = None):
         self.recipe, self.task, self.run, self.how, self.hardware = recipe, task, run, how, hardware or Hardware()
         self.store = self.valid = None                       # type: ignore[assignment]
-        self.input_format, self.form = input_format_of(recipe), transfer_kind_of(task.kind)
+        self.input_format, self.task_kind = input_format_of(recipe), transfer_kind_of(task.kind)
         assert loaded.tokenizer is not None
         self.tokenizer: Tokenizer = self.input_format.extended(loaded.tokenizer)
         self.objective: FromExamples = task_of(recipe)
@@ -186,7 +187,7 @@ class FinetuneRun(Session):
                      recipe.batches.of(self.train, spec.batch_size, spec.seed))
 
     def encoded(self, examples: Sequence[Example]) -> list[EncodedExample]:
-        return self.form.encode(examples, self.task.labels, self.encoder)
+        return self.task_kind.encode(examples, self.task.labels, self.encoder)
 
     @cached_property
     def chooses(self) -> str:
@@ -201,7 +202,7 @@ class FinetuneRun(Session):
         return watch
 
     def evaluate(self, anyway: bool = False) -> None:
-        said = answer_examples(self.model, self.objective, self.form, self.task.dev, self.dev, self.tokenizer, self.hardware,
+        said = answer_examples(self.model, self.objective, self.task_kind, self.task.dev, self.dev, self.tokenizer, self.hardware,
                      watch=self.asking("dev"))
         found = scored(self.task.metrics, self.task.labels, self.task.dev, said.labels, False)
         worth = {one.metric: one.value for one in found}
@@ -247,17 +248,17 @@ class FinetuneRun(Session):
 
     def _examined(self, best: Loaded) -> tuple[dict[str, Any], list[str]]:
         """(scores of dev and test, lines of predictions.jsonl)"""
-        return self.examined(best.model, task_of(best.recipe), self.form, self.task)
+        return self.examined(best.model, task_of(best.recipe), self.task_kind, self.task)
 
-    def examined(self, model: Model, objective: FromExamples, form: TransferKind, task: LabelledTask,
+    def examined(self, model: Model, objective: FromExamples, task_kind: TransferKind, task: LabelledTask,
                  about: dict[str, str] | None = None) -> tuple[dict[str, Any], list[str]]:
         """The same of one task. `about` stands before every line."""
         found: dict[str, Any] = {}
         lines = []
         for split, examples in (("dev", task.dev), ("test", task.test)):
-            encoded = form.encode(examples, task.labels, self.encoder)
+            encoded = task_kind.encode(examples, task.labels, self.encoder)
             with ticking(f"{task.name} {split}") as ticker:
-                said = answer_examples(model, objective, form, examples, encoded, self.tokenizer, self.hardware,
+                said = answer_examples(model, objective, task_kind, examples, encoded, self.tokenizer, self.hardware,
                                        watch=ticker.update)
             found[split] = {one.metric: {"value": one.value, "interval": list(one.interval), "count": one.count,
                                          "shown": one.shown}
@@ -308,13 +309,3 @@ class FinetuneRun(Session):
         how = {**asdict(self.how), "settings": list(self.how.settings)}
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint, task=kept,
                       tuning=how, versions=versions(), hardware=str(self.hardware), finished=False)
-
-
-def prediction_record(example: Example, answer: Answer) -> dict[str, Any]:
-    """One line of predictions.jsonl."""
-    gold = example.label
-    right = [one.text if isinstance(one, Span) else one for one in gold] if isinstance(gold, tuple) else gold
-    said = {"id": example.id, "label": right, "answer": answer.label}
-    if answer.span is not None:
-        said["span"] = [answer.span.start, answer.span.end]
-    return said | ({"scores": {name: round(share, 6) for name, share in answer.scores.items()}} if answer.scores else {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,10 @@ from foreword.report.plots import curves
 from foreword.runs.folder import RunFolder
 from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.transfer.answers_report import Mistake, answers_plot, mistakes
+from foreword.transfer.kinds import transfer_kind_of
 
 CUT = 600        # characters of a text that a page shows
+WORST = 8        # mistakes on a page
 HEAD: tuple[str, ...] = ("split", "metric", "value", "95%", "of")
 
 
@@ -57,10 +59,28 @@ def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]]) -> str:
 def _answers(task: LabelledTask, name: str, rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     before = f"{name}: " if name else ""
     wrong = mistakes(task, rows)
-    return [Section(f"{before}Predictions on test", answers_plot(task, [row["answer"] for row in rows])),
+    return [Section(f"{before}Predictions on test", transfer_kind_of(task.kind).plot(task, [row["answer"] for row in rows])),
             Section(f"{before}Most confident mistakes", *map(_shown, wrong), Text(
                 ["Mistakes on test with the highest confidence, or furthest from the label. Some may be mistakes of the labels."],
                 note=True, page_only=True) if wrong else None)]
+
+
+@dataclass(frozen=True)
+class Mistake:
+    texts: tuple[str, ...]
+    true: str
+    predicted: str
+
+
+def mistakes(task: LabelledTask, rows: Sequence[Mapping[str, Any]], most: int = WORST) -> list[Mistake]:
+    """Where it was wrong and most confident, or furthest from the label. `rows`: the lines of predictions.jsonl for test."""
+    kind, found = transfer_kind_of(task.kind), []
+    for example, row in zip(task.test, rows, strict=True):
+        weight = kind.mistake(example, row)
+        if weight is not None:
+            true, predicted = kind.shown(example, example.label), kind.shown(example, row["answer"])
+            found.append((weight, Mistake(example.texts, true, predicted)))
+    return [mistake for _, mistake in sorted(found, key=lambda one: -one[0])[:most]]
 
 
 def _shown(one: Mistake) -> Sample:

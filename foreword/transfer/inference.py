@@ -16,7 +16,6 @@ from foreword.objectives.examples import FromExamples
 from foreword.tasks.example import Example
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
-from foreword.transfer import TRANSFER_KINDS
 from foreword.transfer.kinds.base import Answer, TransferKind
 
 AT_ONCE = 64        # examples in a batch that is only read
@@ -37,15 +36,11 @@ class Answers:
         return [answer.label for answer in self.answers]
 
 
-def transfer_kind_of(kind: str) -> TransferKind:
-    return TRANSFER_KINDS.find(kind)()
-
-
-def answer_examples(model: Model, objective: FromExamples, form: TransferKind, examples: Sequence[Example],
+def answer_examples(model: Model, objective: FromExamples, kind: TransferKind, examples: Sequence[Example],
                     encoded: Sequence[EncodedExample], tokenizer: Tokenizer, hardware: Hardware | None = None,
                     at_once: int = AT_ONCE, watch: Watch | None = None) -> Answers:
     scores, loss = head_scores(model, objective, encoded, tokenizer, hardware, at_once, watch)
-    return Answers(form.answers(examples, encoded, scores, objective), loss)
+    return Answers(kind.answers(examples, encoded, scores, objective), loss)
 
 
 @torch.no_grad()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance, number_of
-from foreword.tasks.example import Example, Label
+from foreword.tasks.example import Example, groups
 from foreword.tasks.labelled_task import LabelledTask
 
 DEV = 500        # examples: a share of so many is known to 4.4 points at worst, and who has few labels has no more to choose by
@@ -38,14 +38,6 @@ def training_subset(task: LabelledTask, count: int | None, seed: int) -> tuple[E
         raise Fault(f"--labels {count:,}: {task.name} has {classes} classes, and each needs an example.",
                     f"Give at least --labels {classes}.")
     return drawn(task.train, count, seed)
-
-
-def groups(examples: Sequence[Example]) -> dict[str, list[int]]:
-    """What is drawn together: the candidates of a query; else every example is alone."""
-    found: dict[str, list[int]] = {}
-    for number, example in enumerate(examples):
-        found.setdefault(example.group or str(number), []).append(number)
-    return found
 
 
 def strata(examples: Sequence[Example]) -> dict[str, list[str]]:
@@ -80,35 +72,6 @@ def shared_out(sizes: list[int], count: int) -> list[int]:
 
 def exchanged(task: LabelledTask, seed: int) -> LabelledTask:
     """The same training examples and the same labels, which of them is whose left to chance."""
-    labels = EXCHANGE[task.kind](task.train, chance(number_of("exchanged", seed)))
+    labels = task.learn.shuffled_labels(task.train, chance(number_of("exchanged", seed)))
     train = tuple(replace(example, label=label) for example, label in zip(task.train, labels, strict=True))
     return replace(task, train=train, notes=(*task.notes, "the labels of the training examples were exchanged by chance."))
-
-
-def _among_all(examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
-    return [examples[place].label for place in dice.permutation(len(examples))]
-
-
-def _among_candidates(examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
-    """Every query keeps as many that are relevant."""
-    found: list[Label] = [None] * len(examples)
-    for members in groups(examples).values():
-        for place, other in zip(members, dice.permutation(members)):
-            found[place] = examples[other].label
-    return found
-
-
-def _any_choice(examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
-    return [int(dice.integers(len(example.choices))) for example in examples]
-
-
-def _among_words(examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
-    tags = [str(tag) for example in examples for tag in example.label]        # type: ignore[union-attr]
-    mixed = iter([tags[place] for place in dice.permutation(len(tags))])
-    return [tuple(next(mixed) for _ in example.words) for example in examples]
-
-
-EXCHANGE: dict[str, Callable[[Sequence[Example], np.random.Generator], list[Label]]] = {
-    "classify": _among_all, "pair": _among_all, "similarity": _among_all, "choice": _any_choice, "tag": _among_words,
-    "rank": _among_candidates,
-}

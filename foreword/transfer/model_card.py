@@ -8,9 +8,6 @@ from foreword.exchange.hugging_face import family_of
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.trainer import Progress
 
-PIPELINES = {"classify": "text-classification", "regress": "text-classification", "rank": "text-ranking",
-             "choose": "multiple-choice", "span": "question-answering", "tag": "token-classification",
-             "stepwise": "text-classification"}
 READ = {
     "first": "`[CLS] A [SEP] B [SEP]`, as its tokenizer makes it",
     "last": "`<|start|> A <|delimiter|> B <|extract|>`, as its tokenizer makes it; a similarity is the sum over both orders",
@@ -23,7 +20,7 @@ def card(recipe: Recipe, task: LabelledTask, progress: Progress) -> str:
     alone = "" if family else " No class of `transformers` has its layout."
     return f"""---
 library_name: {"transformers" if family else "foreword"}
-pipeline_tag: {PIPELINES[kind(objective)]}
+pipeline_tag: {objective.pipeline}
 tags: [foreword, {recipe.name}]
 ---
 # {recipe.name}, fine-tuned on {task.name}

@@ -31,8 +31,9 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
 from foreword.transfer.encoding import Encoder
 from foreword.transfer.finetune import DROPOUT, FinetuneRun, Tuning, completed, contents, input_format_of, recipe_for
-from foreword.transfer.inference import answer_examples, transfer_kind_of
+from foreword.transfer.inference import answer_examples
 from foreword.transfer.initial_weights import initial_model
+from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import TransferKind
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.model_card import card
@@ -53,7 +54,7 @@ class Subject:
 
     name: str
     task: LabelledTask
-    form: TransferKind
+    task_kind: TransferKind
     objective: FromExamples
     train: list[EncodedExample]
     dev: list[EncodedExample]
@@ -142,11 +143,11 @@ class Shared(FinetuneRun):
         # ^ tasks differ in the size of their batches: what fits of the first says nothing of the others
 
     def _subject(self, task: LabelledTask) -> Subject:
-        form, name = transfer_kind_of(task.kind), name_of(task)
-        train, dev, _ = (form.encode(some, task.labels, self.encoder) for some in (task.train, task.dev, task.test))
+        task_kind, name = transfer_kind_of(task.kind), name_of(task)
+        train, dev, _ = (task_kind.encode(some, task.labels, self.encoder) for some in (task.train, task.dev, task.test))
         if all(one.target is None for one in train):
             raise Fault(f"{task.name}: no training example has an answer that tokens of its text stand for.")
-        return Subject(name, task, form, self.tasks.of(name), train, dev)
+        return Subject(name, task, task_kind, self.tasks.of(name), train, dev)
 
     def evaluate(self, anyway: bool = False) -> None:
         self.model.eval()            # all of it: what reads the trunk with one head leaves the whole as it was, half asleep
@@ -154,7 +155,7 @@ class Shared(FinetuneRun):
         worth: dict[str, float] = {}
         chosen = []
         for one in self.subjects:
-            said = answer_examples(self.tasks.alone(self.model, one.name), one.objective, one.form, one.task.dev, one.dev,
+            said = answer_examples(self.tasks.alone(self.model, one.name), one.objective, one.task_kind, one.task.dev, one.dev,
                                    self.tokenizer, self.hardware, watch=self.asking(f"dev of {one.name}"))
             found = scored(one.task.metrics, one.task.labels, one.task.dev, said.labels, False)
             losses[f"nll.{one.name}"] = said.loss if math.isfinite(said.loss) else 0.0        # no label of dev can be learned
@@ -185,7 +186,7 @@ class Shared(FinetuneRun):
         lines: list[str] = []
         for one in self.subjects:
             model = self.tasks.alone(best.model, one.name)
-            found[one.name], more = self.examined(model, one.objective, one.form, one.task, {"task": one.name})
+            found[one.name], more = self.examined(model, one.objective, one.task_kind, one.task, {"task": one.name})
             lines += more
         return found, lines
 

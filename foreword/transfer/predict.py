@@ -26,11 +26,8 @@ from foreword.tasks.labelled_task import unlabelled
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.transfer.encoding import AROUND, BareFormat, Encoder, InputFormat
 from foreword.transfer.finetune import input_format_of
-from foreword.transfer.inference import Answers, answer_examples, transfer_kind_of
-
-ASKED = {"classify": ("pair", "classify"), "stepwise": ("pair",), "regress": ("similarity",), "rank": ("rank",),
-         "choose": ("choice",), "span": ("span",), "tag": ("tag",)}        # kind of objective -> kinds of tasks it may be of
-ONE_TEXT = ("classify", "tag")
+from foreword.transfer.inference import Answers, answer_examples
+from foreword.transfer.kinds import answered_by, transfer_kind_of
 
 
 @dataclass(frozen=True)
@@ -98,9 +95,9 @@ class Predictor:
             raise Fault(f"{path} has no tokenizer.", "Copy the files of its tokenizer (tokenizer.json) into the folder.")
         cut = self.loaded.recipe.batches
         assert isinstance(cut, Examples)
-        self.kinds: Sequence[str] = (self.learn.kind,) if self.learn else ASKED[self.objective.kind]
+        self.kinds: Sequence[str] = (self.learn.kind,) if self.learn else answered_by(self.objective.kind)
         input_format = _way(self.loaded.recipe, self.loaded.tokenizer)
-        self.form, self.tokenizer = transfer_kind_of(self.kinds[0]), input_format.extended(self.loaded.tokenizer)
+        self.task_kind, self.tokenizer = transfer_kind_of(self.kinds[0]), input_format.extended(self.loaded.tokenizer)
         self.labels: tuple[str, ...] = tuple(getattr(self.objective, "labels", ()))
         self.encoder = Encoder(input_format, self.tokenizer, cut)
 
@@ -111,9 +108,9 @@ class Predictor:
         return unlabelled(path, self.learn or user_files.to_answer(user_files.rows_of(path), self.kinds, str(path)))
 
     def predict(self, examples: Sequence[Example]) -> Answers:
-        encoded = self.form.encode(examples, self.labels, self.encoder)
+        encoded = self.task_kind.encode(examples, self.labels, self.encoder)
         with ticking(f"{len(examples):,} examples") as ticker:
-            return answer_examples(self.loaded.model, self.objective, self.form, examples, encoded, self.tokenizer,
+            return answer_examples(self.loaded.model, self.objective, self.task_kind, examples, encoded, self.tokenizer,
                                    watch=ticker.update)
 
 
@@ -127,9 +124,10 @@ def _way(recipe: Recipe, tokenizer: Tokenizer) -> InputFormat:
 def lines_of(path: Path, kinds: Sequence[str]) -> list[Example]:
     if not path.is_file():
         raise Fault(f"{path} is not there.")
-    if not set(kinds) & set(ONE_TEXT):
-        raise Fault(f"{path} has one text on a line; {LABELLED_KINDS.find(kinds[0]).in_words} needs more than that.",
-                    f"Give a csv, tsv or jsonl with the columns {user_files.READ[kinds[0]]}, or as they were named in training.")
+    needed = [LABELLED_KINDS.find(kind) for kind in kinds]
+    if not any(kind.lines for kind in needed):
+        raise Fault(f"{path} has one text on a line; {needed[0].in_words} needs more than that.",
+                    f"Give a csv, tsv or jsonl with the columns {needed[0].columns[0]}, or as they were named in training.")
     found = [Example(str(number), (line.strip(),), words=_words(line.strip())) for number, line in numbered(path) if line.strip()]
     if not found:
         raise Fault(f"{path} holds no text.")

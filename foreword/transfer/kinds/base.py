@@ -1,18 +1,23 @@
-"""What every kind of labelled task says of learning it: objective, encoding and answers."""
+"""What every kind of labelled task says of learning it: objective, encoding, answers, baseline, plot and mistakes."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 
 from foreword.batches.encoded import EncodedExample
 from foreword.objectives.examples import FromExamples
 from foreword.parts.task_heads import Reading
+from foreword.report import Plot
 from foreword.tasks.example import Example, Span
+from foreword.tasks.labelled_task import LabelledTask
+from foreword.transfer.baselines import Baseline
 from foreword.transfer.encoding import Encoder
+
+Line = Mapping[str, Any]                 # of predictions.jsonl
 
 
 @dataclass(frozen=True)
@@ -24,20 +29,86 @@ class Answer:
     span: Span | None = None             # where it stands
 
 
-class TransferKind(Protocol):
+class TransferKind:
+    """How one kind of labelled task is learned, answered and shown."""
+
+    objectives: ClassVar[tuple[str, ...]] = ()     # kinds of objective by which it is learned
+    caption: ClassVar[str] = ""                    # of the plot
+    combines: ClassVar[bool] = True                # the answers of several models can be made one
+    regresses: ClassVar[bool] = False              # a regression on features of the texts is a baseline
+
     def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> FromExamples:
         """What is learned, as the training examples show it."""
+        raise NotImplementedError
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         """What is learned from, or asked. Several of one example are windows."""
+        encoder.tokenize(text for example in examples for text in example.texts)
+        return [EncodedExample((number,), self.sequences(example, encoder), self.target(example, labels))
+                for number, example in enumerate(examples)]
+
+    def sequences(self, example: Example, encoder: Encoder) -> tuple[Any, ...]:
+        """What is read for one example."""
+        return (encoder.encode(*example.texts),)
+
+    def target(self, example: Example, labels: Sequence[str]) -> np.ndarray | None:
+        """The label as the objective needs it; None: it has none."""
+        return None if example.label is None else np.asarray(example.label)
 
     def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
                 objective: FromExamples) -> list[Answer]:
         """For each example, from what the objective's head says of each encoded one."""
+        raise NotImplementedError
+
+    def combined(self, lines: Sequence[Line]) -> Any:
+        """One answer from those of several models to one example."""
+        raise NotImplementedError
+
+    def regression(self, strength: float) -> Any:
+        """What fits features of the texts to the labels, if it `regresses`: of scikit-learn."""
+        raise NotImplementedError
+
+    def baseline(self, task: LabelledTask) -> Baseline:
+        """The best that can be done without a network in a few seconds."""
+        raise NotImplementedError
+
+    def plot(self, task: LabelledTask, predicted: Sequence[Any], note: str = "") -> Plot:
+        """The predictions for test, beside the labels; `note` stands before what the plot shows."""
+        return self.draw(task, predicted, f"{note} {self.caption}".strip())
+
+    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+        raise NotImplementedError
+
+    def mistake(self, example: Example, line: Line) -> float | None:
+        """How bad a mistake is: how sure the model was, or how far from the label; None: it is none."""
+        raise NotImplementedError
+
+    def shown(self, example: Example, answer: Any) -> str:
+        """A label or an answer for people."""
+        return str(answer)
 
 
-def number_of_label(example: Example) -> np.ndarray | None:
-    return None if example.label is None else np.asarray(example.label)
+def prediction_record(example: Example, answer: Answer) -> dict[str, Any]:
+    """One line of predictions.jsonl."""
+    gold = example.label
+    true = [one.text if isinstance(one, Span) else one for one in gold] if isinstance(gold, tuple) else gold
+    said = {"id": example.id, "label": true, "answer": answer.label}
+    if answer.span is not None:
+        said["span"] = [answer.span.start, answer.span.end]
+    return said | ({"scores": {name: round(share, 6) for name, share in answer.scores.items()}} if answer.scores else {})
+
+
+def likeliest(lines: Sequence[Line]) -> str:
+    """The answer with the highest mean probability."""
+    return max(lines[0]["scores"], key=lambda name: sum(line["scores"][name] for line in lines))
+
+
+def mean_answer(lines: Sequence[Line]) -> float:
+    return float(np.mean([line["answer"] for line in lines]))
+
+
+def confidence_in_mistake(example: Example, line: Line) -> float | None:
+    return None if line["answer"] == example.label else float(line["scores"][str(line["answer"])])
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

@@ -1,8 +1,9 @@
-"""Multiple choice, learned: one sequence for each answer."""
+"""Multiple choice, learned: one sequence for each answer, and a softmax over them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,13 +11,19 @@ from foreword.batches.encoded import EncodedExample
 from foreword.objectives.choose import Choose
 from foreword.objectives.examples import FromExamples
 from foreword.parts.task_heads import Reading
+from foreword.report import Plot
+from foreword.report.plots import COUNTS, confusion, confusion_matrix
 from foreword.tasks.example import Example
+from foreword.tasks.labelled_task import LabelledTask
+from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, number_of_label, softmax
+from foreword.transfer.kinds.base import Answer, Line, TransferKind, confidence_in_mistake, likeliest, softmax
+from foreword.transfer.word_overlap import POWERS, Rarity, words
 
 
-class ChoiceTransfer:
-    """One sequence for each answer."""
+class ChoiceTransfer(TransferKind):
+    objectives: ClassVar[tuple[str, ...]] = ("choose",)
+    caption: ClassVar[str] = f"Places of the choices. {COUNTS}"
 
     def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Choose:
         return Choose(reading=reading, dropout=dropout)
@@ -24,10 +31,38 @@ class ChoiceTransfer:
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         read = [[encoder.input_format.choice(example.texts, answer) for answer in example.choices] for example in examples]
         encoder.tokenize(text for choices in read for pair in choices for text in pair)
-        return [EncodedExample((number,), tuple(encoder.encode(*pair) for pair in pairs), number_of_label(example))
+        return [EncodedExample((number,), tuple(encoder.encode(*pair) for pair in pairs), self.target(example, labels))
                 for number, (example, pairs) in enumerate(zip(examples, read))]
 
     def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
                 objective: FromExamples) -> list[Answer]:
         return [Answer(int(one.argmax()), {str(place): share for place, share in enumerate(softmax(one).tolist())})
                 for one in scores]
+
+    def combined(self, lines: Sequence[Line]) -> int:
+        return int(likeliest(lines))
+
+    def baseline(self, task: LabelledTask) -> Baseline:
+        """The answer that shares the rarest words with what is asked, in all or for each of its own."""
+        rarity = Rarity(text for example in task.train for text in (*example.texts, *example.choices))
+
+        def rule(power: float) -> Callable[[Example], int]:
+            def one(example: Example) -> int:
+                asked = " ".join(example.texts)
+                return int(np.argmax([rarity.shared(asked, answer) / max(len(words(answer)), 1) ** power
+                                      for answer in example.choices]))
+            return one
+
+        return best_on_dev(task, "most shared words", "length to the power {}", POWERS, rule)
+
+    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+        """Which place the right choice had, and which was chosen: a model that knows nothing may have a favourite."""
+        places = [str(number + 1) for number in range(max(len(one.choices) for one in task.test))]
+        true = [places[int(one.number)] for one in task.test]
+        return confusion_matrix(confusion(true, [places[int(one)] for one in predicted], places), places, note)
+
+    def mistake(self, example: Example, line: Line) -> float | None:
+        return confidence_in_mistake(example, line)
+
+    def shown(self, example: Example, answer: Any) -> str:
+        return example.choices[int(answer)]

@@ -1,8 +1,9 @@
-"""Classification, learned: one sequence for a text or a pair, and a softmax over the classes."""
+"""Classification, learned: one sequence for a text or a pair, or windows whose mean decides, and a softmax over the classes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,31 +11,55 @@ from foreword.batches.encoded import EncodedExample, EncodedText
 from foreword.objectives.classify import Classify
 from foreword.objectives.examples import FromExamples
 from foreword.parts.task_heads import Reading
+from foreword.report import Plot
+from foreword.report.plots import COUNTS, confusion, confusion_matrix
 from foreword.tasks.example import Example
+from foreword.tasks.labelled_task import LabelledTask
+from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, softmax
+from foreword.transfer.kinds.base import Answer, Line, TransferKind, confidence_in_mistake, likeliest, softmax
 
 
-class ClassifyTransfer:
-    """A text or a pair: one sequence, or windows whose mean decides."""
+class ClassifyTransfer(TransferKind):
+    objectives: ClassVar[tuple[str, ...]] = ("classify",)
+    caption: ClassVar[str] = COUNTS
+    regresses: ClassVar[bool] = True
 
     def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Classify:
         return Classify(labels=tuple(labels), reading=reading, dropout=dropout)
 
-    def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
-        encoder.tokenize(text for example in examples for text in example.texts)
-        place = {label: np.asarray(number) for number, label in enumerate(labels)}
-        return [EncodedExample((number,), tuple(self._sequences(example, encoder)),
-                        None if example.label is None else place[str(example.label)]) for number, example in enumerate(examples)]
-
-    def _sequences(self, example: Example, encoder: Encoder) -> Iterable[EncodedText]:
+    def sequences(self, example: Example, encoder: Encoder) -> tuple[EncodedText, ...]:
         if not encoder.cut.windows or len(example.texts) > 1:
-            return [encoder.encode(*example.texts)]
+            return super().sequences(example, encoder)
         ids, room = encoder.tokens(example.texts[0])[0], encoder.room(1)
         starts = encoder.windows(ids, room, encoder.cut.stride or max(room // 2, 1))
-        return [encoder.sequence([ids[start: start + room]]) for start in starts]
+        return tuple(encoder.sequence([ids[start: start + room]]) for start in starts)
+
+    def target(self, example: Example, labels: Sequence[str]) -> np.ndarray | None:
+        return None if example.label is None else np.asarray(labels.index(str(example.label)))
 
     def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
                 objective: FromExamples) -> list[Answer]:
-        labels: Sequence[str] = objective.labels          # type: ignore[attr-defined]
+        assert isinstance(objective, Classify)
+        labels = objective.labels
         return [Answer(labels[int(one.argmax())], dict(zip(labels, softmax(one).tolist()))) for one in scores]
+
+    def combined(self, lines: Sequence[Line]) -> str:
+        return likeliest(lines)
+
+    def regression(self, strength: float) -> Any:
+        linear = baselines.library("sklearn.linear_model")        # on counts newton-cg is ten times as fast as lbfgs
+        return linear.LogisticRegression(C=strength, solver="newton-cg", max_iter=200)
+
+    def baseline(self, task: LabelledTask) -> baselines.Baseline:
+        return baselines.words(task)
+
+    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+        return confusion_matrix(confusion([str(one.label) for one in task.test], predicted, task.labels), task.labels, note)
+
+    def mistake(self, example: Example, line: Line) -> float | None:
+        return confidence_in_mistake(example, line)
+
+
+class PairTransfer(ClassifyTransfer):
+    objectives: ClassVar[tuple[str, ...]] = ("classify", "stepwise")

@@ -1,8 +1,9 @@
-"""Ranking, learned: the candidates of a query against each other."""
+"""Ranking, learned: the candidates of a query are one encoded example, and are weighed against each other."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,29 +11,56 @@ from foreword.batches.encoded import EncodedExample
 from foreword.objectives.examples import FromExamples
 from foreword.objectives.rank import Rank
 from foreword.parts.task_heads import Reading
-from foreword.tasks.example import Example
+from foreword.report import Plot
+from foreword.report.plots import histograms
+from foreword.tasks.example import Example, groups
+from foreword.tasks.labelled_task import LabelledTask
+from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer
+from foreword.transfer.kinds.base import Answer, Line, TransferKind, mean_answer
+from foreword.transfer.word_overlap import POWERS, Rarity, words
 
 
-class RankTransfer:
-    """The candidates of one query are one encoded example: they are weighed against each other."""
+class RankTransfer(TransferKind):
+    objectives: ClassVar[tuple[str, ...]] = ("rank",)
+    caption: ClassVar[str] = "Scores of the relevant candidates and of the others."
 
     def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Rank:
         return Rank(reading=reading, dropout=dropout)
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         encoder.tokenize(text for example in examples for text in example.texts)
-        groups: dict[str, list[int]] = {}
-        for number, example in enumerate(examples):
-            groups.setdefault(example.group, []).append(number)
         return [EncodedExample(tuple(members), tuple(encoder.encode(*examples[number].texts) for number in members),
-                        _relevance([examples[number] for number in members])) for members in groups.values()]
+                               _relevance([examples[number] for number in members])) for members in groups(examples).values()]
 
     def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
                 objective: FromExamples) -> list[Answer]:
         found = {number: float(score) for one, each in zip(encoded, scores) for number, score in zip(one.examples, each)}
         return [Answer(found[number]) for number in range(len(examples))]
+
+    def combined(self, lines: Sequence[Line]) -> float:
+        return mean_answer(lines)
+
+    def baseline(self, task: LabelledTask) -> Baseline:
+        """The more and the rarer the words a candidate shares with the query, the better, in all or for each of its own."""
+        rarity = Rarity(text for example in task.train for text in example.texts)
+
+        def rule(power: float) -> Callable[[Example], float]:
+            return lambda example: rarity.shared(*example.texts) / max(len(words(example.texts[1])), 1) ** power
+
+        return best_on_dev(task, "most shared words", "length to the power {}", POWERS, rule)
+
+    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+        relevant = np.asarray([one.number > 0 for one in task.test])
+        scores = np.asarray(predicted, float)
+        return histograms({"others": scores[~relevant].tolist(), "relevant": scores[relevant].tolist()}, "score", note)
+
+    def mistake(self, example: Example, line: Line) -> float | None:
+        """The score of a candidate that is not relevant."""
+        return None if example.number > 0 else float(line["answer"])
+
+    def shown(self, example: Example, answer: Any) -> str:
+        return f"{answer:.2f}"
 
 
 def _relevance(members: Sequence[Example]) -> np.ndarray | None:

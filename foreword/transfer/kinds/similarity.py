@@ -1,8 +1,9 @@
-"""Similarity, learned: a number for a pair."""
+"""Similarity, learned: a number for a pair; where a network looks back, both orders are read."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,26 +11,45 @@ from foreword.batches.encoded import EncodedExample, EncodedText
 from foreword.objectives.examples import FromExamples
 from foreword.objectives.regress import Regress
 from foreword.parts.task_heads import Reading
+from foreword.report import Plot
+from foreword.report.plots import scatter
 from foreword.tasks.example import Example
+from foreword.tasks.labelled_task import LabelledTask
+from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, number_of_label
+from foreword.transfer.kinds.base import Answer, Line, TransferKind, mean_answer
 
 
-class SimilarityTransfer:
-    """A pair and a number; where the way is to read in both orders, both are."""
+class SimilarityTransfer(TransferKind):
+    objectives: ClassVar[tuple[str, ...]] = ("regress",)
+    caption: ClassVar[str] = "Every point is a pair; dotted: predictions that are right."
+    regresses: ClassVar[bool] = True
 
     def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Regress:
         return Regress(reading=reading, dropout=dropout)
 
-    def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
-        encoder.tokenize(text for example in examples for text in example.texts)
-        return [EncodedExample((number,), self._sequences(example, encoder), number_of_label(example))
-                for number, example in enumerate(examples)]
-
-    def _sequences(self, example: Example, encoder: Encoder) -> tuple[EncodedText, ...]:
+    def sequences(self, example: Example, encoder: Encoder) -> tuple[EncodedText, ...]:
         one = encoder.encode(*example.texts)
         return (one, encoder.encode(*reversed(example.texts))) if encoder.input_format.both_orders else (one,)
 
     def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
                 objective: FromExamples) -> list[Answer]:
         return [Answer(float(one)) for one in scores]
+
+    def combined(self, lines: Sequence[Line]) -> float:
+        return mean_answer(lines)
+
+    def regression(self, strength: float) -> Any:
+        return baselines.library("sklearn.linear_model").Ridge(alpha=1 / strength, solver="auto")
+
+    def baseline(self, task: LabelledTask) -> baselines.Baseline:
+        return baselines.words(task)
+
+    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+        return scatter([example.number for example in task.test], predicted, note)
+
+    def mistake(self, example: Example, line: Line) -> float | None:
+        return abs(float(line["answer"]) - example.number) or None
+
+    def shown(self, example: Example, answer: Any) -> str:
+        return f"{answer:.2f}"

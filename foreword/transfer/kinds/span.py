@@ -1,8 +1,9 @@
-"""Answers that are stretches of a text: windows over it, the best pair of start and end, and back to characters."""
+"""Span extraction, learned: windows over the text, the best pair of start and end, and back to characters."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -10,12 +11,26 @@ from foreword.batches.encoded import EncodedExample
 from foreword.objectives.examples import FromExamples
 from foreword.objectives.span import Extract
 from foreword.parts.task_heads import Reading
+from foreword.report import Plot
+from foreword.report.plots import columns
 from foreword.tasks.example import Example, Span
+from foreword.tasks.judging import METRICS
+from foreword.tasks.labelled_task import LabelledTask
+from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer
+from foreword.transfer.kinds.base import Answer, Line, TransferKind
+from foreword.transfer.word_overlap import WORD, Rarity, words
+
+LENGTHS = (1, 2, 3, 4, 6)                            # words of an answer, for the baseline
+NEAR = 0.9                                           # what a word of the question counts one word further away
+BINS = (1, 6, 11, 21, 41)                            # characters of a right answer, from each on
 
 
-class SpanTransfer:
+class SpanTransfer(TransferKind):
+    objectives: ClassVar[tuple[str, ...]] = ("span",)
+    caption: ClassVar[str] = "Numbers above the bars: how many questions."
+    combines: ClassVar[bool] = False
+
     def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Extract:
         return Extract(reading=reading, none=any(example.label == () for example in train))
 
@@ -61,6 +76,25 @@ class SpanTransfer:
             found.append(Answer(said.text if said else "", {"answer": float(score), "none": none}, said))
         return found
 
+    def baseline(self, task: LabelledTask) -> Baseline:
+        """Of all places without a telling word of the question, the one nearest to many of them; dev chooses its length."""
+        rarity = Rarity(example.texts[1] for example in task.train)
+        return best_on_dev(task, "between words of the question", "{} words", LENGTHS,
+                           lambda length: lambda example: between_shared_words(example, length, rarity))
+
+    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+        return columns(by_length(task, predicted), "characters of the right answer", task.metrics[0], note)
+
+    def mistake(self, example: Example, line: Line) -> float | None:
+        """An answer that is no part of a right one, nor a right one of it."""
+        said, right = line["answer"], example.references
+        near = said in right or any(one and said and (one in said or said in one) for one in right)
+        return None if near else float(line["scores"]["answer"] - line["scores"]["none"]) * (1 if said else -1)
+
+    def shown(self, example: Example, answer: Any) -> str:
+        said = answer if isinstance(answer, str) else example.references[0]
+        return said or "no answer"
+
 
 def tokens_of(example: Example, offsets: np.ndarray) -> tuple[int, int] | None | bool:
     """(first, last) token of the first right answer; None: there is none; False: it is not known, or no token stands for it."""
@@ -101,3 +135,38 @@ def trimmed(text: str, start: int, end: int) -> Span:
     while end > start + 1 and text[end - 1].isspace():
         end -= 1
     return Span(start, end, text[start:end])
+
+
+def between_shared_words(example: Example, length: int, rarity: Rarity) -> str:
+    question, context = example.texts
+    asked = set(words(question))
+    found = list(WORD.finditer(context))
+    length = min(length, len(found))
+    if not length:
+        return ""
+    weights = np.asarray([rarity.of(one[0].lower()) if one[0].lower() in asked else 0.0 for one in found])
+    before, after = _faded(weights), _faded(weights[::-1])[::-1]
+    starts = np.arange(len(found) - length + 1)
+    inside = np.convolve(weights > 0, np.ones(length), "valid")
+    score = before[starts] + after[starts + length - 1] - np.where(inside > 0, 1e6 * inside, 0.0)
+    start = int(score.argmax())
+    return context[found[start].start(): found[start + length - 1].end()]
+
+
+def _faded(weights: np.ndarray) -> np.ndarray:
+    """At each place, what stands before it, the further away the less."""
+    found, sum_ = np.zeros(len(weights)), 0.0
+    for place, weight in enumerate(weights):
+        found[place] = sum_
+        sum_ = NEAR * (sum_ + weight)
+    return found
+
+
+def by_length(task: LabelledTask, predicted: Sequence[Any]) -> list[tuple[str, int, float]]:
+    """(length of the shortest right answer, number of questions of this length, the metric's mean over them)"""
+    judged = METRICS[task.metrics[0]](task.labels).judge(task.test, predicted)
+    lengths = np.asarray([min(map(len, one.references)) for one in task.test])
+    bins = np.searchsorted(BINS, lengths, side="right")
+    names = ["no answer", *(f"{first} to {after - 1}" for first, after in zip(BINS, BINS[1:])), f"{BINS[-1]} or more"]
+    scores = np.asarray(judged, float)
+    return [(names[one], int((bins == one).sum()), float(scores[bins == one].mean())) for one in np.unique(bins)]

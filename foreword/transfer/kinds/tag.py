@@ -1,8 +1,10 @@
-"""A tag for each word: a sentence too long for one sequence becomes several that follow each other, so no word is lost."""
+"""Tagging, learned: a sentence too long for one sequence becomes several that follow each other, so no word is lost."""
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -11,12 +13,21 @@ from foreword.objectives.base import NOTHING
 from foreword.objectives.examples import FromExamples
 from foreword.objectives.tag import Tag
 from foreword.parts.task_heads import Reading
+from foreword.report import Plot
+from foreword.report.plots import COUNTS, confusion, confusion_matrix
+from foreword.tasks.entities import entities
 from foreword.tasks.example import Example, Span
+from foreword.tasks.labelled_task import LabelledTask
+from foreword.transfer.baselines import Baseline, judged
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer
+from foreword.transfer.kinds.base import Answer, Line, TransferKind
 
 
-class TagTransfer:
+class TagTransfer(TransferKind):
+    objectives: ClassVar[tuple[str, ...]] = ("tag",)
+    caption: ClassVar[str] = f"Words, by the kind of name they are part of. {COUNTS}"
+    combines: ClassVar[bool] = False
+
     def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Tag:
         return Tag(labels=tuple(labels), reading=reading, dropout=dropout)
 
@@ -60,6 +71,28 @@ class TagTransfer:
             found.append(Answer(tuple(nothing if first is None else said[first] for first in firsts)))
         return found
 
+    def baseline(self, task: LabelledTask) -> Baseline:
+        return known_names(task)
+
+    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+        """Word by word, what kind of name each is part of."""
+        true = [_name(tag) for one in task.test for tag in one.tags]
+        answered = [_name(tag) for tags in predicted for tag in tags]
+        names = sorted({*true, *answered} - {"O"})
+        return confusion_matrix(confusion(true, answered, ["O", *names]), ["none", *names], note)
+
+    def mistake(self, example: Example, line: Line) -> float | None:
+        return float(sum(tag != true for tag, true in zip(line["answer"], example.tags))) or None
+
+    def shown(self, example: Example, answer: Any) -> str:
+        names = sorted(entities([str(tag) for tag in answer]), key=lambda one: one[1])
+        text, words = example.texts[0], example.words
+        return "; ".join(f"{kind}: {text[words[first].start: words[after - 1].end]}" for kind, first, after in names) or "nothing"
+
+
+def _name(tag: str) -> str:
+    return "O" if tag == "O" else tag.partition("-")[2] or tag
+
 
 def first_pieces(words: Sequence[Span], offsets: np.ndarray) -> list[int | None]:
     """For each word the first token that stands for some of it; None: none does."""
@@ -71,3 +104,26 @@ def first_pieces(words: Sequence[Span], offsets: np.ndarray) -> list[int | None]
         inside = at < len(offsets) and offsets[at, 0] < word.end
         found.append(at if inside else None)
     return found
+
+
+def known_names(task: LabelledTask) -> Baseline:
+    """Names that train has, each with the tags it most often had there; of two that overlap the longer (Tjong Kim Sang 2003)."""
+    seen: dict[tuple[str, ...], Counter[tuple[str, ...]]] = defaultdict(Counter)
+    every: Counter[str] = Counter()
+    for example in task.train:
+        tags, said = example.tags, [word.text for word in example.words]
+        every.update(tags)
+        for _, start, end in entities(tags):
+            seen[tuple(said[start:end])][tuple(tags[start:end])] += 1
+    most, names = every.most_common(1)[0][0], {name: tags.most_common(1)[0][0] for name, tags in seen.items()}
+    longest = max(map(len, names), default=0)
+
+    def one(example: Example) -> list[str]:
+        said = [word.text for word in example.words]
+        found: list[str] = []
+        while len(found) < len(said):
+            here = (tuple(said[len(found): len(found) + length]) for length in range(longest, 0, -1))
+            found += next((names[name] for name in here if name in names), (most,))
+        return found
+
+    return judged(task, "names known from train", f"{len(names):,} names", one)

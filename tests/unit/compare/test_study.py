@@ -16,11 +16,12 @@ from foreword.basics.messages import Fault, Interrupted, RunFailed
 from foreword.compare import parallel
 from foreword.compare import study as protocol
 from foreword.compare.contenders import Plan, rates_of
-from foreword.compare.significance import NOTHING, TOGETHER, Difference, Result, SeedResult, Significance, over_seeds
+from foreword.compare.significance import Difference, Result, SeedResult, Significance, over_seeds
 from foreword.compare.study import AGAIN, Study, study
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.finetune import FinetuneRun, Tuning
+from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import training_subset
 from tests.labelled import KINDS, folder, task
 
@@ -94,7 +95,7 @@ def test_examples_are_drawn_once_for_all_seeds_and_both_rows() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_knowing_nothing_is_the_same_answer_to_everything(kind: str) -> None:
     whole = task(kind, 24, 9, 9)
-    constant = NOTHING[kind](whole.train)
+    constant = whole.learn.constant_answer(whole.train)
     said = [constant(example) for example in whole.test]
     assert Significance(whole).of(said) < 0.8
     assert len({str(one) for one in said}) == 1 or kind == "tag"
@@ -103,9 +104,9 @@ def test_knowing_nothing_is_the_same_answer_to_everything(kind: str) -> None:
 def test_an_ensemble_is_the_mean_of_the_scores() -> None:
     lines = [{"answer": "a", "scores": {"a": 0.6, "b": 0.4}}, {"answer": "a", "scores": {"a": 0.55, "b": 0.45}},
              {"answer": "b", "scores": {"a": 0.1, "b": 0.9}}]
-    assert TOGETHER["classify"](lines) == "b"                     # 1.25 to 1.75, though two of three say a
-    assert TOGETHER["similarity"]([{"answer": 1.0}, {"answer": 4.0}]) == 2.5
-    assert TOGETHER["choice"]([{"answer": 0, "scores": {"0": 0.2, "1": 0.8}}]) == 1
+    assert transfer_kind_of("classify").combined(lines) == "b"                     # 1.25 to 1.75, though two of three say a
+    assert transfer_kind_of("similarity").combined([{"answer": 1.0}, {"answer": 4.0}]) == 2.5
+    assert transfer_kind_of("choice").combined([{"answer": 0, "scores": {"0": 0.2, "1": 0.8}}]) == 1
 
 
 # --- numbers of labels --------------------------------------------------------------------------------------------------
@@ -293,7 +294,7 @@ def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_
     assert not list((tmp_path / "out" / "seed-1").glob("checkpoints/*"))
     assert "seed-1" not in models(tmp_path / "out")
     assert found.find("ensemble")[0].seeds[0].answers == tuple(                      # of the two that say something
-        TOGETHER["classify"](lines) for lines in zip(*(protocol.predictions(RunFolder(one.run), "test") for one in row.seeds[::2])))
+        transfer_kind_of("classify").combined(lines) for lines in zip(*(protocol.predictions(RunFolder(one.run), "test") for one in row.seeds[::2])))
     monkeypatch.setattr(FinetuneRun, "go", lambda self: pytest.fail("it would fail again"))
     assert study(base, whole, tmp_path / "out", how, plan) == found
 
@@ -377,7 +378,7 @@ def test_with_few_labels_dev_is_small_for_everyone(base: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classify"])
 def test_every_kind_can_be_studied(kind: str, base: Path, tmp_path: Path) -> None:
-    plan = Plan(2, ensemble=kind in TOGETHER)
+    plan = Plan(2, ensemble=transfer_kind_of(kind).combines)
     found = study(base, task(kind, 24, 9, 9), tmp_path / "out", replace(QUICK, epochs=1), plan)
     assert found.results[0].name == "pretrained"
     assert ("TF-IDF" in [row.name for row in found.results]) == (kind in ("pair", "similarity"))

@@ -21,8 +21,8 @@ from foreword.objectives.rank import Rank
 from foreword.training.learner import GradientLearner, GradientTraining
 from foreword.training.optimizers import AdamW
 from foreword.training.schedules import Constant
-from foreword.transfer.inference import transfer_kind_of
 from foreword.transfer.initial_weights import initial_model
+from foreword.transfer.kinds import transfer_kind_of
 from tests.labelled import base, encoder, examples, task, tokenizer
 
 KINDS = {"films": "classify", "alike": "stepwise", "also": "classify", "near": "regress", "best": "rank"}

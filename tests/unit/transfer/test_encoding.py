@@ -11,7 +11,7 @@ from foreword.basics.messages import Fault
 from foreword.objectives.base import NOTHING
 from foreword.tasks.example import Example, Span
 from foreword.transfer.encoding import shares
-from foreword.transfer.inference import transfer_kind_of
+from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.span import best_span, trimmed
 from tests.labelled import CHINESE, FAMILIES, GOOD, PLAIN, encoder, examples, ids, input_format, tokenizer
 

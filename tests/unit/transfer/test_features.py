@@ -21,8 +21,9 @@ from foreword.networks.base import Inputs
 from foreword.networks.features import Features
 from foreword.runs.opening import open_model
 from foreword.transfer.finetune import FinetuneRun, Tuning, finetune, recipe_for
-from foreword.transfer.inference import head_scores, transfer_kind_of
+from foreword.transfer.inference import head_scores
 from foreword.transfer.initial_weights import initial_model
+from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.multitask import multitask
 from foreword.transfer.predict import Predictor
 from tests.labelled import KINDS, base, encoder, examples, input_format, task, tokenizer
@@ -162,7 +163,7 @@ def test_nothing_learned_is_a_control_for_features_too(tmp_path: Path) -> None:
         assert not torch.equal(made.network.table()[:100], loaded.model.network.table()[:100])
     found = study(folder("gpt2", tmp_path / "base"), task("classify", 48), tmp_path / "out", QUICK,
                   Plan(2, curve=(16, None), compare=("scratch",)))
-    assert [row.name for row in found.rows[:2]] == ["pretrained", "scratch"]
+    assert [row.name for row in found.results[:2]] == ["pretrained", "scratch"]
     assert {row.rate for row in found.find("scratch")} == {3e-3}
 
 

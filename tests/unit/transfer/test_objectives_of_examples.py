@@ -19,7 +19,8 @@ from foreword.objectives.examples import FromExamples
 from foreword.objectives.read_along import ReadAlong
 from foreword.objectives.stepwise import Stepwise
 from foreword.tasks.example import Example
-from foreword.transfer.inference import head_scores, transfer_kind_of
+from foreword.transfer.inference import head_scores
+from foreword.transfer.kinds import transfer_kind_of
 from tests.labelled import KINDS, base, encoder, examples, input_format, phrase, task, tokenizer
 
 every_kind = pytest.mark.parametrize("kind", KINDS)

@@ -13,14 +13,16 @@ from foreword.tasks.labelled.rank import Ranking
 from foreword.tasks.labelled.span import SpanExtraction
 from foreword.tasks.labelled.tag import Tagging
 from foreword.tasks.labelled_task import LabelledTask, load
-from foreword.transfer.heuristics import RULES, Rarity, between_shared_words, known_names
+from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.kinds.tag import known_names
+from foreword.transfer.word_overlap import Rarity
 
-LABELLED_KINDS = {"tag": Tagging(sentence="{s}", tags="{t}"), "span": SpanExtraction(question="{q}", context="{c}", spans="{s}"),
+LEARN = {"tag": Tagging(sentence="{s}", tags="{t}"), "span": SpanExtraction(question="{q}", context="{c}", spans="{s}"),
          "choice": MultipleChoice(context="{c}", choices="{a}", gold="{g}"), "rank": Ranking(query="{q}", candidate="{c}", relevance="{r}")}
 
 
 def made(kind: str, train, labels=(), test=None) -> LabelledTask:
-    return LabelledTask("made", LABELLED_KINDS[kind], labels, tuple(train), tuple(train), tuple(test or train))
+    return LabelledTask("made", LEARN[kind], labels, tuple(train), tuple(train), tuple(test or train))
 
 
 def tagged(sentence: str, tags: str) -> Example:
@@ -60,7 +62,7 @@ CONTEXTS = ["The tower of Pisa was built by Bonanno in the year 1173 near a rive
 ])
 def test_the_answer_stands_between_rare_words_of_the_question(question, context, answer):
     one = asked(question, context, answer)
-    found = between_shared_words(made("span", [one, *(asked("the", text, "river") for text in CONTEXTS)], test=[one]))
+    found = transfer_kind_of("span").baseline(made("span", [one, *(asked("the", text, "river") for text in CONTEXTS)], test=[one]))
     said = found.predictions[0]
     assert said in context
     assert answer in said
@@ -70,7 +72,7 @@ def test_a_word_of_the_question_is_no_answer_to_it():
     """The fifth of nine in a row is nearer to all of them than any word outside (6.2 against 5.5 of their weight)."""
     question = "one two three four five six seven eight nine"
     example = asked(question, f"{question} behind that old house stood a tree", "behind")
-    found = between_shared_words(made("span", [example, *(asked("the", text, "river") for text in CONTEXTS)], test=[example]))
+    found = transfer_kind_of("span").baseline(made("span", [example, *(asked("the", text, "river") for text in CONTEXTS)], test=[example]))
     assert not set(found.predictions[0].split()) & set(question.split())
 
 
@@ -78,12 +80,12 @@ def test_dev_chooses_the_length_and_test_is_not_looked_at():
     pairs = [asked("When was the tower built", "The tower was built in the year of 1173 A D", "in the year of 1173 A")]
     task = made("span", pairs)
     other = replace(task, test=(asked("x", "y z", "y"),))
-    assert between_shared_words(task).setting == between_shared_words(other).setting == "6 words"
+    assert transfer_kind_of("span").baseline(task).setting == transfer_kind_of("span").baseline(other).setting == "6 words"
 
 
 def test_an_empty_context_has_no_answer():
     task = made("span", [asked("q", "a b", "a")], test=[Example("none", ("q", "!"), ())])
-    assert between_shared_words(task).predictions == ("",)
+    assert transfer_kind_of("span").baseline(task).predictions == ("",)
 
 
 def test_rare_words_say_more():
@@ -94,10 +96,10 @@ def test_rare_words_say_more():
 
 def test_the_choice_and_the_candidate_that_share_most_are_first():
     choice = Example("1", ("the owl sat on an oak",), 1, choices=("the bird flew", "an owl on an oak", "the"))
-    assert RULES["choice"](made("choice", [choice])).predictions == (1,)
+    assert transfer_kind_of("choice").baseline(made("choice", [choice])).predictions == (1,)
     rows = [Example(str(i), ("who wrote the play", text), float(i == 1), group="q")
             for i, text in enumerate(["it rained", "she wrote a play", "the end"])]
-    scores = RULES["rank"](made("rank", rows)).predictions
+    scores = transfer_kind_of("rank").baseline(made("rank", rows)).predictions
     assert np.argmax(scores) == 1
 
 
@@ -106,5 +108,5 @@ def test_real_names_and_answers_are_found_above_nothing_and_below_a_model(data):
     tags = known_names(names)
     assert 0.05 < tags.test[0].value < 0.6, tags.test
     some = replace(answers, dev=answers.dev[:200], test=answers.test[:200])
-    spans = between_shared_words(some)
+    spans = transfer_kind_of("span").baseline(some)
     assert 0.03 < spans.test[0].value < 0.4, spans.test
