@@ -60,7 +60,7 @@ def inferred(rows: Sequence[Row], kind: str = "", file: str = "") -> tuple[Label
     for name in [kind] if kind else known:
         if found := LABELLED_KINDS.find(name).from_columns(columns):
             return found[0], f"{found[1]}; {kind} as told." if kind else f"{found[1]}: {found[0].in_words}."
-    wanted = {name: " and ".join(LABELLED_KINDS.find(name).columns) for name in reversed(known)}
+    wanted = {name: LABELLED_KINDS.find(name).columns_in_words() for name in reversed(known)}
     needs = f"{kind} needs: {wanted[kind]}" if kind else f"Known are: {'; or '.join(wanted.values())}"
     raise Fault(f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be learned.{columns.mistyped()}",
                 f"Name them in the first line. {needs}.", where=f"{file}:1")
@@ -73,5 +73,5 @@ def to_answer(rows: Sequence[Row], kinds: Sequence[str], file: str = "") -> Labe
         if found := LABELLED_KINDS.find(kind).from_columns(columns):
             return found[0]
     raise Fault(f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be read.{Columns(rows).mistyped()}",
-                f"Name them in the first line: {'; or '.join(LABELLED_KINDS.find(kind).columns[0] for kind in kinds)}.",
+                f"Name them in the first line: {'; or '.join(LABELLED_KINDS.find(kind).columns_in_words(False) for kind in kinds)}.",
                 where=f"{file}:1")

@@ -35,7 +35,7 @@ class LabelledKind(Templated):
     in_words: ClassVar[str] = ""                 # the kind in plain words
     reads: ClassVar[tuple[str, ...]] = ()        # settings: templates of what is read
     answer: ClassVar[str] = ""                   # the setting of what is to be found
-    columns: ClassVar[tuple[str, str]] = ("", "")        # usual names of the columns that are read, and of the answer
+    columns: ClassVar[tuple[str, ...]] = ()      # usual names of the columns that are read, and of the answer
     has_classes: ClassVar[bool] = False          # a label is the name of a class
     finite_labels: ClassVar[bool] = False        # classes or tags: a head has an output for each
     lines: ClassVar[bool] = False                # a line of plain text is an example to be labelled
@@ -46,6 +46,11 @@ class LabelledKind(Templated):
     def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:
         """(how rows with these columns are read, why); None: they do not fit this kind."""
         raise NotImplementedError
+
+    @classmethod
+    def columns_in_words(cls, answered: bool = True) -> str:
+        *others, last = cls.columns if answered else cls.columns[:-1]
+        return " and ".join(filter(None, [", ".join(others), last]))
 
     def fields(self, settings: Sequence[str] | None = None) -> list[tuple[str, str]]:
         return super().fields((*self.reads, self.answer) if settings is None else settings)

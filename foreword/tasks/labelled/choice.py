@@ -22,7 +22,7 @@ class MultipleChoice(LabelledKind):
     in_words: ClassVar[str] = "multiple choice"
     reads: ClassVar[tuple[str, ...]] = ("context", "question", "choices")
     answer: ClassVar[str] = "gold"
-    columns: ClassVar[tuple[str, str]] = ("context, choices (or choice0, choice1 ...)", "label")
+    columns: ClassVar[tuple[str, ...]] = ("context", "choices (or choice0, choice1 ...)", "label")
     kind: Literal["choice"] = "choice"
     metrics: tuple[str, ...] = ("accuracy",)
     context: str

@@ -50,7 +50,7 @@ class Classification(ClassLabels):
 
     in_words: ClassVar[str] = "single-text classification"
     reads: ClassVar[tuple[str, ...]] = ("text",)
-    columns: ClassVar[tuple[str, str]] = ("text", "label")
+    columns: ClassVar[tuple[str, ...]] = ("text", "label")
     lines: ClassVar[bool] = True
     kind: Literal["classify"] = "classify"
     text: str
@@ -66,7 +66,7 @@ class PairClassification(ClassLabels):
 
     in_words: ClassVar[str] = "pair classification"
     reads: ClassVar[tuple[str, ...]] = ("first", "second")
-    columns: ClassVar[tuple[str, str]] = ("sentence1, sentence2", "label")
+    columns: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2", "label")
     kind: Literal["pair"] = "pair"
     first: str
     second: str

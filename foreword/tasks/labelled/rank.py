@@ -20,7 +20,7 @@ class Ranking(LabelledKind):
     in_words: ClassVar[str] = "relevance ranking"
     reads: ClassVar[tuple[str, ...]] = ("query", "candidate")
     answer: ClassVar[str] = "relevance"
-    columns: ClassVar[tuple[str, str]] = ("query, candidate", "relevance")
+    columns: ClassVar[tuple[str, ...]] = ("query", "candidate", "relevance")
     kind: Literal["rank"] = "rank"
     metrics: tuple[str, ...] = ("map", "mrr")
     query: str

@@ -19,7 +19,7 @@ class Similarity(LabelledKind):
     in_words: ClassVar[str] = "similarity regression"
     reads: ClassVar[tuple[str, ...]] = ("first", "second")
     answer: ClassVar[str] = "score"
-    columns: ClassVar[tuple[str, str]] = ("sentence1, sentence2", "score")
+    columns: ClassVar[tuple[str, ...]] = ("sentence1", "sentence2", "score")
     constant: ClassVar[str] = "mean"
     kind: Literal["similarity"] = "similarity"
     metrics: tuple[str, ...] = ("pearson", "spearman")

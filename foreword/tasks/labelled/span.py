@@ -17,7 +17,7 @@ class SpanExtraction(LabelledKind):
     in_words: ClassVar[str] = "span extraction"
     reads: ClassVar[tuple[str, ...]] = ("question", "context")
     answer: ClassVar[str] = "spans"
-    columns: ClassVar[tuple[str, str]] = ("question, context", "answers (or answer and start)")
+    columns: ClassVar[tuple[str, ...]] = ("question", "context", "answers (or answer and start)")
     shuffles: ClassVar[bool] = False
     kind: Literal["span"] = "span"
     metrics: tuple[str, ...] = ("span_f1", "span_exact")

@@ -22,7 +22,7 @@ class Tagging(LabelledKind):
     in_words: ClassVar[str] = "token tagging"
     reads: ClassVar[tuple[str, ...]] = ("sentence",)
     answer: ClassVar[str] = "tags"
-    columns: ClassVar[tuple[str, str]] = ("words", "tags")
+    columns: ClassVar[tuple[str, ...]] = ("words", "tags")
     finite_labels: ClassVar[bool] = True
     lines: ClassVar[bool] = True
     kind: Literal["tag"] = "tag"
