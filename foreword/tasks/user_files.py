@@ -72,6 +72,6 @@ def to_answer(rows: Sequence[Row], kinds: Sequence[str], file: str = "") -> Labe
     for kind in kinds:
         if found := LABELLED_KINDS.find(kind).from_columns(columns):
             return found[0]
+    wanted = "; or ".join(LABELLED_KINDS.find(kind).columns_in_words(False) for kind in kinds)
     raise Fault(f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be read.{Columns(rows).mistyped()}",
-                f"Name them in the first line: {'; or '.join(LABELLED_KINDS.find(kind).columns_in_words(False) for kind in kinds)}.",
-                where=f"{file}:1")
+                f"Name them in the first line: {wanted}.", where=f"{file}:1")

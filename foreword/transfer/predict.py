@@ -127,7 +127,8 @@ def lines_of(path: Path, kinds: Sequence[str]) -> list[Example]:
     needed = [LABELLED_KINDS.find(kind) for kind in kinds]
     if not any(kind.lines for kind in needed):
         raise Fault(f"{path} has one text on a line; {needed[0].in_words} needs more than that.",
-                    f"Give a csv, tsv or jsonl with the columns {needed[0].columns_in_words(False)}, or as they were named in training.")
+                    f"Give a csv, tsv or jsonl with the columns {needed[0].columns_in_words(False)}, "
+                    "or as they were named in training.")
     found = [Example(str(number), (line.strip(),), words=_words(line.strip())) for number, line in numbered(path) if line.strip()]
     if not found:
         raise Fault(f"{path} holds no text.")
