@@ -1,14 +1,18 @@
-"""Write the parts of the documentation that the program itself knows: recipe heads, settings, commands.
+"""Write the parts of the documentation that the program itself knows: recipe heads, settings, commands, the Python API.
 
-    python docs/generate.py            write them anew
-    python docs/generate.py --check    end with 1 if any of them is out of date
+python docs/generate.py            write them anew
+python docs/generate.py --check    end with 1 if any of them is out of date
 """
 
 from __future__ import annotations
 
+import dataclasses
+import functools
+import importlib
 import inspect
 import re
 import sys
+import textwrap
 import typing
 from collections.abc import Iterator
 from pathlib import Path
@@ -32,23 +36,79 @@ from foreword.tokens.vocabulary import Vocabulary
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- generated from the recipe -->", "<!-- end -->"
-WIDTH = 100        # columns of the help texts, whatever terminal this runs in
+WIDTH = 100  # columns of the help texts, whatever terminal this runs in
 
 # heading, section of a recipe, the tables that answer its `kind`
 TABLES = (
-    ("Networks", "network", networks.KINDS), ("Count models", "network", counts.KINDS),
+    ("Networks", "network", networks.KINDS),
+    ("Count models", "network", counts.KINDS),
     ("What the layers of a causal network see", "network.visible", parts.VISIBLE),
-    ("Cells of the recurrent network", "network.cell", parts.CELLS), ("Heads", "head", parts.HEADS),
-    ("Objectives", "objective", objectives.KINDS), ("Objectives of labelled examples", "objective", objectives.LABELLED),
-    ("Cuts", "batches", batches.CUTS), ("Cuts of labelled examples", "batches", batches.LABELLED),
-    ("Tokenizers", "tokenizer", tokens.KINDS), ("Training", "training", training.KINDS),
-    ("Optimizers", "training.optimizer", training.OPTIMIZERS), ("Schedules", "training.schedule", training.SCHEDULES),
+    ("Cells of the recurrent network", "network.cell", parts.CELLS),
+    ("Heads", "head", parts.HEADS),
+    ("Objectives", "objective", objectives.KINDS),
+    ("Objectives of labelled examples", "objective", objectives.LABELLED),
+    ("Cuts", "batches", batches.CUTS),
+    ("Cuts of labelled examples", "batches", batches.LABELLED),
+    ("Tokenizers", "tokenizer", tokens.KINDS),
+    ("Training", "training", training.KINDS),
+    ("Optimizers", "training.optimizer", training.OPTIMIZERS),
+    ("Schedules", "training.schedule", training.SCHEDULES),
 )
+
+# what the Python reference describes, by heading: "module:name", or "module:name method method"
+API = {
+    "Open a model and ask it": (
+        "foreword.model:load",
+        "foreword.model:LoadedModel",
+        "foreword.model:Guess",
+        "foreword.generate.sample:Sampling",
+        "foreword.generate.batch:Continuation",
+        "foreword.evaluate.score:Score",
+    ),
+    "Text and tokens": (
+        "foreword.text.reading:documents",
+        "foreword.text.dedup:without_near_duplicates",
+        "foreword.tokens.build:build_store",
+        "foreword.tokens.store:TokenStore counts document open read",
+        "foreword.tokens.tokenizer:Tokenizer decode encode encode_many load pieces save vocabulary",
+    ),
+    "Train": (
+        "foreword.assembly.loader:load",
+        "foreword.runs.train:train",
+        "foreword.runs.folder:RunFolder checkpoints metrics passport recipe",
+    ),
+    "Labelled tasks": (
+        "foreword.tasks.labelled_task:load",
+        "foreword.transfer.finetune:finetune",
+        "foreword.transfer.finetune:Tuning",
+        "foreword.compare.study:study",
+    ),
+    "Count models": ("foreword.counts.arpa:read_arpa",),
+}
+EXAMPLE = """\
+```sh
+foreword train gpt2 --size laptop --data my-text --budget 3m --out runs/gpt2
+```
+
+```python
+import foreword
+
+lm = foreword.load("runs/gpt2")
+print(lm)                                                        # what it is, and what it can do
+print(lm.score("The cat sat on the mat.").bits_per_byte)
+print(lm.generate("The", max_tokens=20, top_p=0.9, seed=1))
+print(lm.embed(["a sentence", "another"]).shape)
+```
+"""
 
 
 def pages() -> dict[Path, str]:
     """What every generated page should hold now."""
-    found = {DOCS / "reference" / "settings.md": settings(), DOCS / "reference" / "commands.md": commands()}
+    found = {
+        DOCS / "reference" / "settings.md": settings(),
+        DOCS / "reference" / "commands.md": commands(),
+        DOCS / "reference" / "python.md": python(),
+    }
     for entry in catalogue.entries():
         path = DOCS / "lineage" / f"{entry.name}.md"
         by_hand = path.read_text(encoding="utf-8").split(END, 1)[-1] if path.is_file() else "\n"
@@ -58,17 +118,30 @@ def pages() -> dict[Path, str]:
 
 # lineage
 
+
 def head(entry: Entry) -> str:
     """The top of a system's page: all of it follows from the recipe."""
     file = catalogue.find(entry.name).name
     facts = [("recipe", f"[{file}](../../foreword/recipes/{file})"), ("year", entry.year), ("paper", entry.paper)]
     if entry.extends:
         facts.append(("extends", f"[{entry.extends}]({entry.extends}.md)"))
-    lines = [BEGIN, f"# {entry.name}", "", entry.about, "", "| | |", "|---|---|",
-             *(f"| {name} | {value} |" for name, value in facts), ""]
+    lines = [
+        BEGIN,
+        f"# {entry.name}",
+        "",
+        entry.about,
+        "",
+        "| | |",
+        "|---|---|",
+        *(f"| {name} | {value} |" for name, value in facts),
+        "",
+    ]
     if entry.extends:
-        changed = [line for line in difference(loader.load(entry.extends).values(), loader.load(entry.name).values())
-                   if not line.startswith(("name:", "paper:", "extends:"))]
+        changed = [
+            line
+            for line in difference(loader.load(entry.extends).values(), loader.load(entry.name).values())
+            if not line.startswith(("name:", "paper:", "extends:"))
+        ]
         lines += [f"What it changes about {entry.extends}:", "", "```text", *changed, "```", ""]
     sizes = [(size, loader.load(entry.name, size)) for size in ("", *entry.sizes)]
     lines += [*_sizes(sizes), "", "Train it on a folder of text:", "", "```sh", _command(entry), "```", END]
@@ -112,18 +185,29 @@ def _command(entry: Entry) -> str:
 
 # reference
 
+
 def settings() -> str:
-    lines = ["# Settings", "", "Every setting a recipe can have, section by section, as the program checks them. Written by "
-             "`python docs/generate.py`.", "", "A default of `-` means that a recipe must give the value. "
-             "`kind` chooses the part; a dotted path (`my_module:MyClass`) chooses one of your own.", "",
-             "## The recipe itself", "", *_table(Recipe, without=set(Recipe.chosen)),
-             "| `network`, `objective`, `batches`, `tokenizer`, `training` | section | `-` | the parts, below |",
-             "| `head` | section | none | what reads the network's vectors; count models have none |", ""]
+    lines = [
+        "# Settings",
+        "",
+        "Every setting a recipe can have, section by section, as the program checks them. Written by "
+        "`python docs/generate.py`.",
+        "",
+        "A default of `-` means that a recipe must give the value. "
+        "`kind` chooses the part; a dotted path (`my_module:MyClass`) chooses one of your own.",
+        "",
+        "## The recipe itself",
+        "",
+        *_table(Recipe, without=set(Recipe.chosen)),
+        "| `network`, `objective`, `batches`, `tokenizer`, `training` | section | `-` | the parts, below |",
+        "| `head` | section | none | what reads the network's vectors; count models have none |",
+        "",
+    ]
     for title, section, table in TABLES:
         lines += [f"## {title}", "", f"Section `[{section}]`.", ""]
         for name in table.places:
             cls = table.find(name)
-            lines += [f"### {name}", "", _about(table, name, cls), "", *_table(cls), ""]
+            lines += [f"### {name}", "", *_wrapped(_about(table, name, cls)), "", *_table(cls), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -133,12 +217,15 @@ def _about(table: Table, name: str, cls: type) -> str:
     return " ".join(text.split("\n\n")[0].split())
 
 
-def _table(cls: type[BaseModel], without: set[str] = frozenset()) -> list[str]:        # type: ignore[assignment]
+def _table(cls: type[BaseModel], without: set[str] = frozenset()) -> list[str]:  # type: ignore[assignment]
     rows = list(_rows(cls, "", without))
     if not rows:
         return ["No settings."]
-    return ["| setting | type | default | |", "|---|---|---|---|",
-            *(f"| `{name}` | {said} | {default} | {about} |" for name, said, default, about in rows)]
+    return [
+        "| setting | type | default | |",
+        "|---|---|---|---|",
+        *(f"| `{name}` | {said} | {default} | {about} |" for name, said, default, about in rows),
+    ]
 
 
 def _rows(cls: type[BaseModel], at: str, without: set[str]) -> Iterator[tuple[str, str, str, str]]:
@@ -151,9 +238,11 @@ def _rows(cls: type[BaseModel], at: str, without: set[str]) -> Iterator[tuple[st
             continue
         chosen = name in getattr(cls, "chosen", {})
         default = "`-`" if field.is_required() else f"`{_written(field.default)}`"
-        said = ("sections with a `kind`" if "list" in str(inner) else "section with a `kind`") if chosen else _type(inner)
+        said = (
+            ("sections with a `kind`" if "list" in str(inner) else "section with a `kind`") if chosen else _type(inner)
+        )
         section = next((one for one in typing.get_args(inner) if isinstance(one, type) and issubclass(one, Spec)), None)
-        if section and not chosen:         # one that need not be there
+        if section and not chosen:  # one that need not be there
             yield f"{at}{name}", "section", default, _comment(cls, name)
             yield from _rows(section, f"{at}{name}.", set())
             continue
@@ -193,16 +282,118 @@ def _comment(cls: type, name: str) -> str:
 
 def commands() -> str:
     runner = CliRunner()
-    lines = ["# Commands", "", "What `foreword VERB --help` says, in the order data flows. "
-             "Written by `python docs/generate.py`.", ""]
-    groups = [f"{group.name} {command.name}" for group in app.registered_groups if group.typer_instance
-              for command in group.typer_instance.registered_commands]
+    lines = [
+        "# Commands",
+        "",
+        "What `foreword VERB --help` says, in the order data flows. Written by `python docs/generate.py`.",
+        "",
+    ]
+    groups = [
+        f"{group.name} {command.name}"
+        for group in app.registered_groups
+        if group.typer_instance
+        for command in group.typer_instance.registered_commands
+    ]
     for verb in ("", *(command.name for command in app.registered_commands), *groups):
-        said = runner.invoke(app, [*str(verb).split(), "--help"], prog_name="foreword", terminal_width=WIDTH,
-                             env={"COLUMNS": str(WIDTH)})
+        said = runner.invoke(
+            app, [*str(verb).split(), "--help"], prog_name="foreword", terminal_width=WIDTH, env={"COLUMNS": str(WIDTH)}
+        )
         text = "\n".join(line.rstrip() for line in said.output.strip().split("\n"))
         lines += [f"## foreword {verb}".rstrip(), "", "```text", text, "```", ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+# the Python API
+
+
+def python() -> str:
+    """Signatures and docstrings of what a script uses."""
+    lines = [
+        "# Python",
+        "",
+        "What a script needs, with its signatures. Written by `python docs/generate.py` from the source.",
+        "",
+        EXAMPLE,
+    ]
+    for title, names in API.items():
+        lines += [f"## {title}", ""]
+        for name in names:
+            place, *methods = name.split()
+            module, _, attribute = place.partition(":")
+            thing = getattr(importlib.import_module(module), attribute)
+            lines += [f"### {module}.{attribute}", ""]
+            lines += _class(thing, methods) if inspect.isclass(thing) else _function(attribute, thing)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _class(cls: type, methods: list[str]) -> list[str]:
+    found = [*_wrapped(_first(cls)), ""]
+    if dataclasses.is_dataclass(cls):
+        found += ["| field | type | default | |", "|---|---|---|---|"]
+        for field in dataclasses.fields(cls):
+            default = "" if field.default is dataclasses.MISSING else f"`{field.default!r}`"
+            found.append(f"| `{field.name}` | `{_cell(field.type)}` | {default} | {_comment(cls, field.name)} |")
+        found.append("")
+    for name, member in sorted(_members(cls).items()):
+        if methods and name not in methods:
+            continue
+        if isinstance(member, property | functools.cached_property):
+            found += [f"**`{name}`** {_first(member)}", ""]
+        elif methods or not dataclasses.is_dataclass(cls):
+            found += _function(name, member)
+    return found
+
+
+def _members(cls: type) -> dict[str, Any]:
+    """Public methods and properties, those of our own base classes included."""
+    ours = [one for one in reversed(cls.__mro__) if one.__module__.startswith("foreword.")]
+    found = {
+        name: getattr(member, "__func__", member)
+        for one in ours
+        for name, member in vars(one).items()
+        if not name.startswith("_")
+    }
+    return {
+        name: member
+        for name, member in found.items()
+        if inspect.isfunction(member) or isinstance(member, property | functools.cached_property) and _first(member)
+    }
+
+
+def _function(name: str, function: Any) -> list[str]:
+    return ["```text", *_signature(name, inspect.signature(function)), "```", "", *_wrapped(_first(function)), ""]
+
+
+def _signature(name: str, signature: inspect.Signature) -> list[str]:
+    """`name(a: int, b: str = "x") -> bool`, an argument to a line where that is long."""
+    given = []
+    for one in signature.parameters.values():
+        if one.name in ("self", "cls"):
+            continue
+        star = {one.VAR_POSITIONAL: "*", one.VAR_KEYWORD: "**"}.get(one.kind, "")
+        typed = "" if one.annotation is one.empty else f": {_cell(one.annotation, table=False)}"
+        given.append(f"{star}{one.name}{typed}" + ("" if one.default is one.empty else f" = {one.default!r}"))
+    ending = (
+        ""
+        if signature.return_annotation is signature.empty
+        else f" -> {_cell(signature.return_annotation, table=False)}"
+    )
+    whole = f"{name}({', '.join(given)}){ending}"
+    return [whole] if len(whole) <= WIDTH else [f"{name}(", *(f"    {one}," for one in given), f"){ending}"]
+
+
+def _cell(annotation: Any, table: bool = True) -> str:
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return text.replace("|", "\\|") if table else text
+
+
+def _first(thing: Any) -> str:
+    """The docstring's first paragraph, on one line."""
+    return " ".join(inspect.cleandoc(getattr(thing, "__doc__", "") or "").split("\n\n")[0].split())
+
+
+def _wrapped(text: str) -> list[str]:
+    return textwrap.wrap(text, 140, break_long_words=False, break_on_hyphens=False)
 
 
 def main(arguments: list[str]) -> int:

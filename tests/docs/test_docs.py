@@ -30,8 +30,8 @@ LINEAGE = DOCS / "lineage"
 WITHOUT_RECIPE = {"mt-dnn"}                                          # systems that are a way to fine-tune another
 PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 INFO = {"sh", "sh no-run", "python", "text", "toml"}
-NOT_RUN = ("make ", "foreword demo", "pip ", "#")                  # what a `no-run` block may hold
-HOSTS = {"arxiv.org", "aclanthology.org", "doi.org", "github.com", "huggingface.co"}
+NOT_RUN = ("make ", "foreword demo", "pip ", "PIP_", "#")                  # what a `no-run` block may hold
+HOSTS = {"arxiv.org", "aclanthology.org", "doi.org", "github.com", "huggingface.co", "download.pytorch.org"}
 DOCUMENTS = {"train": 44, "valid": 4, "test": 3}                   # of each split, whatever Python's help says this year
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _BUDGET = re.compile(r"(--budget[ =])\S+|^(budget = ).*$", re.MULTILINE)
@@ -142,6 +142,12 @@ def test_only_setting_up_and_the_demo_are_not_run(page: Path) -> None:
         if block.info == "sh no-run":
             wrong = [line for line in block.text.split("\n") if line and not line.startswith(NOT_RUN)]
             assert not wrong, f"{block.place}: {wrong[0]!r} could be run"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_lines_are_shorter_than_160_characters(page: Path) -> None:
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), 1):
+        assert len(line) < 160, f"{named(page)}:{number} has {len(line)}"
 
 
 def slug(heading: str) -> str:
