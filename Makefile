@@ -11,7 +11,7 @@ BUDGET ?= 3m
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
-.PHONY: setup demo test test-all test-slow bench lint clean
+.PHONY: setup demo test test-all test-slow bench table lint clean
 
 setup: $(ALL)
 
@@ -42,6 +42,10 @@ test-slow: $(ALL)
 
 bench: $(ALL)
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+# trains every system for three minutes (about an hour in all) and writes the README's table
+table: $(CORE)
+	$(BIN)/python benchmarks/table.py $(ARGS)
 
 lint: $(ALL)
 	$(BIN)/ruff check foreword tests benchmarks docs

@@ -1,4 +1,4 @@
-"""Foreword: every language model from n-grams to GPT-3, BERT, XLNet and T5, on your own text and hardware.
+"""Foreword: language models from n-grams to GPT-3 and BERT, on your own text and hardware.
 
 text        where documents come from
 tokens      text <-> ids, and ids on disk
