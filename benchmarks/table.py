@@ -42,15 +42,17 @@ NO_NUMBER = {"fill": "reads both ways", "dialogue": "learns from dialogues", "ta
 @dataclass(frozen=True)
 class Row:
     name: str
-    size: str            # laptop, or none for count models
+    size: str  # laptop, or none for count models
     parameters: int | None
     bits: float | None
-    why: str = ""        # it has no number
+    why: str = ""  # it has no number
 
 
 def descriptions() -> dict[str, str]:
     """Every system in a few words, as the index of the docs has it."""
-    found = re.findall(r"^\| \d{4} \| \[([\w-]+)\]\(lineage/[^)]*\) \| (.+?) \|$", INDEX.read_text(encoding="utf-8"), re.M)
+    found = re.findall(
+        r"^\| \d{4} \| \[([\w-]+)\]\(lineage/[^)]*\) \| (.+?) \|$", INDEX.read_text(encoding="utf-8"), re.M
+    )
     return dict(found)
 
 
@@ -73,7 +75,8 @@ def measure(budget: str, out: Path) -> tuple[list[Row], float, dict[str, Any]]:
     build_store([corpus], out / "store", ByteBPE(vocabulary=VOCABULARY))
     held_out = Corpus(out / "store", "test", limit=EVALUATED)
     rows, models, answers = [], {}, {}
-    for entry in catalogue.entries():
+    order = list(descriptions())
+    for entry in sorted(catalogue.entries(), key=lambda one: order.index(one.name) if one.name in order else len(order)):
         recipe = recipe_of(entry, budget)
         if why := why_no_number(recipe):
             rows.append(Row(entry.name, recipe.size, None, None, why))
@@ -84,16 +87,20 @@ def measure(budget: str, out: Path) -> tuple[list[Row], float, dict[str, Any]]:
         rows.append(Row(entry.name, recipe.size, models[entry.name].size, answers[entry.name].score.bits_per_byte))
         print(f"{entry.name}: {rows[-1].bits:.3f} bits per byte")
     together, _ = mix({name: models[name] for name in MIXED}, answers, held_out)
-    return rows, together.bits_per_byte or 0.0, {**gathered, "held_out": together.bytes, "documents": together.documents}
+    return (
+        rows,
+        together.bits_per_byte or 0.0,
+        {**gathered, "held_out": together.bytes, "documents": together.documents},
+    )
 
 
 def written(rows: list[Row], together: float, text: dict[str, Any], budget: str) -> Iterator[str]:
     """The table in Markdown, and under which conditions it was measured."""
     about = descriptions()
-    yield (f"Measured with `make table` on one machine in one go ({time.strftime('%Y-%m-%d')}, {cores()} CPU cores): "
-           f"{thousands(text['bytes'])} bytes of documentation")
-    yield (f"that `make demo` finds, the same {text['documents']} held-out documents ({thousands(text['held_out'])} bytes), byte-level BPE of "
-           f"{VOCABULARY:,} tokens, {budget} of training for each network, one seed.")
+    held_out = f"the same {text['documents']} held-out documents ({thousands(text['held_out'])} bytes)"
+    yield f"Measured with `make table` on one machine in one go ({time.strftime('%Y-%m-%d')}, {cores()} CPU cores):"
+    yield f"{thousands(text['bytes'])} bytes of documentation that `make demo` finds, {held_out},"
+    yield f"byte-level BPE of {VOCABULARY:,} tokens, {budget} of training for each network, one seed."
     yield "Lower is better; 8 is guessing bytes at random."
     yield from ("", "| recipe | system | size | bits per byte |", "|---|---|---|---|")
     for row in rows:
