@@ -104,5 +104,5 @@ def test_a_classifier_points_to_predict(store, tmp_path):
     hugging_face.write(tmp_path / "classifier", recipe, model_for(recipe, tokenizer.vocabulary()), tokenizer)
     model = foreword.load(tmp_path / "classifier")
     for asked in (lambda: model.generate("x"), lambda: model.score("x"), lambda: model.language_model):
-        with pytest.raises(Fault, match=rf"cannot (generate|score); it can embed.\n.*foreword predict {tmp_path / 'classifier'} FILE"):
+        with pytest.raises(Fault, match=rf"cannot (generate|score); it can predict, embed.\n.*foreword predict {tmp_path / 'classifier'} FILE"):
             asked()
