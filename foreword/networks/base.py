@@ -67,6 +67,11 @@ class Network(nn.Module):
         """
         raise TypeError(f"{type(self).__name__} does not name its layers.")
 
+    @property
+    def reads_left_to_right(self) -> bool:
+        """Whether no position looks at what stands behind it, so that padding there changes nothing."""
+        return type(self).language_model is not Network.language_model
+
     def draw(self, module: nn.Module) -> None:
         """Draw the weights of a head the way this network's own are drawn."""
 

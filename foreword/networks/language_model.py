@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils._pytree import tree_map
+from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
+from foreword.batches.by_length import POSITIONS, by_length
 from foreword.tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ class _Reading:
 class NeuralReader:
     """A network that reads left to right, asked one token at a time or a whole text at once."""
 
-    tokens_at_once = 8192        # how many positions one call of the network takes when scoring
+    tokens_at_once = POSITIONS        # that one call of the network takes
 
     def __init__(self, network: Network, head: Any, vocabulary: Vocabulary, inputs: Callable[..., Any]):
         self.network, self.head, self.vocabulary, self.inputs = network, head, vocabulary, inputs
@@ -98,16 +99,18 @@ class NeuralReader:
         return _Reading(chosen, [state.rows[i] for i in rows])
 
     def join(self, state: Any, other: Any) -> Any:
-        return _Reading(tree_map(lambda *parts: torch.cat(parts), state.state, other.state), [*state.rows, *other.rows])
+        rows = [*state.rows, *other.rows]
+        (mine, form), (theirs, other_form) = tree_flatten(state.state), tree_flatten(other.state)
+        if form == other_form and all(one.shape[1:] == two.shape[1:] for one, two in zip(mine, theirs)):
+            return _Reading(tree_unflatten([torch.cat(both) for both in zip(mine, theirs)], form), rows)
+        if self.context is None:
+            raise TypeError(f"what {type(self.network).__name__} remembers of texts of unequal length cannot be joined")
+        return self.begin(rows)[1]        # what is remembered differs in length: the texts are read again
 
     @torch.inference_mode()
     def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
         found: list[np.ndarray] = [np.zeros(0)] * len(sequences)
-        order = sorted(range(len(sequences)), key=lambda i: len(sequences[i]))
-        while order:        # rows of like length go together, so that little of a batch is padding
-            longest = len(sequences[order[-1]])
-            fit = max(1, self.tokens_at_once // max(longest, 1))
-            chosen, order = order[-fit:], order[:-fit]
+        for chosen in by_length([len(sequence) for sequence in sequences], self.tokens_at_once):
             for i, row in zip(chosen, self._score([sequences[i] for i in chosen], [starts[i] for i in chosen])):
                 found[i] = row
         return found

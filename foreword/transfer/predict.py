@@ -29,6 +29,8 @@ from foreword.transfer.finetune import input_format_of
 from foreword.transfer.inference import Answers, answer_examples
 from foreword.transfer.kinds import answered_by, transfer_kind_of
 
+TWO_TEXTS = ("pair", "similarity", "rank")
+
 
 @dataclass(frozen=True)
 class Taught:
@@ -107,6 +109,17 @@ class Predictor:
             return lines_of(path, self.kinds)
         return unlabelled(path, self.learn or user_files.to_answer(user_files.rows_of(path), self.kinds, str(path)))
 
+    def of_texts(self, texts: Sequence[str | tuple[str, ...]]) -> list[Example]:
+        """Examples that are a text each, or a pair of texts."""
+        single, pair = any(LABELLED_KINDS.find(kind).lines for kind in self.kinds), bool(set(self.kinds) & set(TWO_TEXTS))
+        found = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
+        for one in found:
+            if len(one) > 2 or not (single, pair)[len(one) - 1]:
+                wanted = " or ".join(["a text"] * single + ["a pair of texts"] * pair)
+                raise Fault(f"{self.name} answers to {wanted or f'examples of the kind {self.kinds[0]}'}, not to {one!r}.",
+                            "" if wanted else "Give a file:  foreword predict RUN FILE")
+        return [_example(number, *one) for number, one in enumerate(found, 1)]
+
     def predict(self, examples: Sequence[Example]) -> Answers:
         encoded = self.task_kind.encode(examples, self.labels, self.encoder)
         with ticking(f"{len(examples):,} examples") as ticker:
@@ -129,10 +142,14 @@ def lines_of(path: Path, kinds: Sequence[str]) -> list[Example]:
         raise Fault(f"{path} has one text on a line; {needed[0].in_words} needs more than that.",
                     f"Give a csv, tsv or jsonl with the columns {needed[0].columns_in_words(False)}, "
                     "or as they were named in training.")
-    found = [Example(str(number), (line.strip(),), words=_words(line.strip())) for number, line in numbered(path) if line.strip()]
+    found = [_example(number, line.strip()) for number, line in numbered(path) if line.strip()]
     if not found:
         raise Fault(f"{path} holds no text.")
     return found
+
+
+def _example(number: int, *texts: str) -> Example:
+    return Example(str(number), texts, words=_words(texts[0]))
 
 
 def _words(line: str) -> tuple[Span, ...]:

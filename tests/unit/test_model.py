@@ -85,6 +85,63 @@ def test_vectors_of_texts(opened):
         opened["bert"].embed(["x"], pool="max")
 
 
+TEXTS = ["a sentence", "x", "another one, longer than the first", "", "the end of it all", "a", "x " * 60, "今天天气很好"]
+
+
+@pytest.mark.parametrize("pool", ["mean", "first", "last"])
+def test_many_texts_have_the_vectors_of_each_alone(opened, pool):
+    for name in ("gpt2", "bert", "lstm"):
+        for layer in (-1, 0, 1):
+            together = opened[name].embed(TEXTS, pool, layer)
+            alone = np.concatenate([opened[name].embed([text], pool, layer) for text in TEXTS])
+            assert np.allclose(together, alone, atol=1e-5), name
+
+
+def test_no_texts_have_no_vectors_scores_or_guesses(opened):
+    for name in ("gpt2", "bert", "lstm"):
+        assert opened[name].embed([]).shape == (0, 32)
+    assert opened["bert"].fill([]) == []
+    assert [opened[name].score([]) for name in ("gpt2", "bert", "lstm", "bigram")] == [[]] * 4
+    assert opened["gpt2"].generate([]) == []
+
+
+def test_what_is_not_read_is_said(opened, capsys):
+    opened["gpt2"].embed(["short", "x " * 200, "y " * 200])
+    assert "2 of 3 texts are longer than the 32 tokens that gpt2 reads at once: only the beginning counts." in capsys.readouterr().err
+    opened["bert"].embed(["x " * 200])
+    assert "1 of 1 texts is longer than the 30 tokens that bert reads at once" in capsys.readouterr().err
+    opened["lstm"].embed(["x " * 200])
+    assert capsys.readouterr().err == "", "it has no limit"
+    with pytest.raises(Fault, match="there is no gap in .* among the tokens that can be read"):
+        opened["bert"].fill("x " * 200 + "[MASK]")
+    with pytest.raises(Fault, match=r"has no layer 7.\n.*It has 0 \(the embeddings\) to 2; -1 is the last"):
+        opened["gpt2"].embed(["x"], layer=7)
+
+
+def test_many_scores_and_gaps_are_those_of_each_alone(opened):
+    texts = [text for text in TEXTS if text]
+    for name in ("gpt2", "lstm", "bigram", "bert"):
+        for one, text in zip(opened[name].score(texts), texts, strict=True):
+            alone = opened[name].score(text)
+            assert one.nats == pytest.approx(alone.nats, abs=1e-3)
+            assert (one.tokens, one.bytes, one.policy, one.kind) == (alone.tokens, alone.bytes, alone.policy, alone.kind)
+            assert [piece for piece, _ in one.each] == [piece for piece, _ in alone.each]
+    gaps = ["the [MASK] statement", "[MASK]", "[MASK] and a longer text with [MASK]"]
+    for many, text in zip(opened["bert"].fill(gaps), gaps, strict=True):
+        alone = opened["bert"].fill(text)
+        for one, other in zip(np.ravel(many), np.ravel(alone), strict=True):
+            assert (one.token, one.text) == (other.token, other.text)
+            assert one.probability == pytest.approx(other.probability, abs=1e-5)
+
+
+def test_logits_outside_the_vocabulary_or_the_context_are_a_sentence(opened):
+    size = len(opened["gpt2"].tokenizer)
+    for ids, words in (([1, size], f"has ids 0 to {size - 1:,}; {size:,} is not one of them"), ([-1], "-1 is not one of them"),
+                       ([1] * 33, "reads at most 32 ids at once; these are 33"), ([], "at least one"), ([[1, 2]], "a list of ids")):
+        with pytest.raises(Fault, match=words):
+            opened["gpt2"].logits(ids)
+
+
 def test_filling_gaps(opened):
     guesses = opened["bert"].fill("the [MASK] statement", k=4)
     assert len(guesses) == 4
@@ -103,6 +160,12 @@ def test_a_classifier_points_to_predict(store, tmp_path):
     tokenizer = store().tokenizer
     hugging_face.write(tmp_path / "classifier", recipe, model_for(recipe, tokenizer.vocabulary()), tokenizer)
     model = foreword.load(tmp_path / "classifier")
+    texts = ["a sentence", "x", "another, longer one"]
+    assert model.predict(texts) == [model.predict([text])[0] for text in texts]
+    assert set(model.predict(texts)) <= {"good", "bad"}
+    assert model.predict([]) == []
+    with pytest.raises(Fault, match="a text or a pair of texts, not to"):
+        model.predict([("a", "b", "c")])
     for asked in (lambda: model.generate("x"), lambda: model.score("x"), lambda: model.language_model):
         with pytest.raises(Fault, match=rf"cannot (generate|score); it can predict, embed.\n.*foreword predict {tmp_path / 'classifier'} FILE"):
             asked()
