@@ -25,6 +25,7 @@ from foreword.runs.opening import TrainedModel
 if TYPE_CHECKING:
     from foreword.transfer.predict import Predictor
 
+AT_ONCE = 1024                             # positions that are read together; with more, a CPU's caches no longer hold them
 Stream = Callable[[int, str], None]        # (row, new text)
 
 
@@ -54,9 +55,9 @@ class LoadedModel(TrainedModel):
     @overload
     def score(self, text: str, stride: int | None = None) -> Score: ...
     @overload
-    def score(self, text: Sequence[str], stride: int | None = None) -> list[Score]: ...
+    def score(self, text: list[str], stride: int | None = None) -> list[Score]: ...
 
-    def score(self, text: str | Sequence[str], stride: int | None = None) -> Score | list[Score]:
+    def score(self, text: str | list[str], stride: int | None = None) -> Score | list[Score]:
         """What a text costs: nats, tokens, bytes, bits per byte, perplexity, each token's log-probability. A list gives a list.
 
         A text longer than the context is read in windows that move by `stride` tokens; the default is half the context.
@@ -77,9 +78,11 @@ class LoadedModel(TrainedModel):
     @overload
     def generate(self, prompt: str = "", n: Literal[1] = 1, stream: Stream | None = None, **settings: Any) -> str: ...
     @overload
-    def generate(self, prompt: str | Sequence[str], n: int = 1, stream: Stream | None = None, **settings: Any) -> list[str]: ...
+    def generate(self, prompt: list[str], n: int = 1, stream: Stream | None = None, **settings: Any) -> list[str]: ...
+    @overload
+    def generate(self, prompt: str | list[str], n: int, stream: Stream | None = None, **settings: Any) -> str | list[str]: ...
 
-    def generate(self, prompt: str | Sequence[str] = "", n: int = 1, stream: Stream | None = None,
+    def generate(self, prompt: str | list[str] = "", n: int = 1, stream: Stream | None = None,
                  **settings: Any) -> str | list[str]:
         """Continue a prompt: the new text. A list of prompts, or n > 1, gives a list. Settings: see `Sampling`."""
         many = self.continuations(prompt, n, stream, **settings)
@@ -147,7 +150,7 @@ class LoadedModel(TrainedModel):
     def _vectors(self, rows: Sequence[np.ndarray], layer: int = -1) -> Iterator[tuple[int, Tensor]]:
         """(number of a row, its vectors of a layer [tokens, width]), rows of like length read together."""
         network = self.model.network
-        for some in by_length([len(row) for row in rows]):
+        for some in by_length([len(row) for row in rows], AT_ONCE):
             lengths = torch.tensor([len(rows[row]) for row in some])
             ids = torch.zeros(len(some), int(lengths.max()), dtype=torch.int64)
             for place, row in zip(ids, some):
@@ -161,13 +164,8 @@ class LoadedModel(TrainedModel):
             vectors = output.last if layer == -1 else output.layers[layer]
             yield from ((row, vectors[place, : len(rows[row])]) for place, row in enumerate(some))
 
-    @overload
-    def fill(self, text: str, k: int = 5) -> list[Guess] | list[list[Guess]]: ...
-    @overload
-    def fill(self, text: Sequence[str], k: int = 5) -> list[list[Guess] | list[list[Guess]]]: ...
-
     @torch.inference_mode()
-    def fill(self, text: str | Sequence[str], k: int = 5) -> Any:
+    def fill(self, text: str | list[str], k: int = 5) -> list[Any]:
         """The k likeliest tokens for a gap, written as the tokenizer writes it ([MASK]); a list for each of several gaps.
 
         Of a list of texts, a list with the answer for each.

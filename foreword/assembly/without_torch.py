@@ -75,11 +75,11 @@ def _stand_in() -> Iterator[None]:
         yield
         return
     before = set(sys.modules)
-    sys.meta_path.insert(0, _Finder)      # type: ignore[arg-type]
+    sys.meta_path.insert(0, _Finder)
     try:
         yield
     finally:
-        sys.meta_path.remove(_Finder)      # type: ignore[arg-type]
+        sys.meta_path.remove(_Finder)
         for name in set(sys.modules) - before:
             if name.split(".")[0] in ("torch", "foreword"):
                 module = sys.modules.pop(name)

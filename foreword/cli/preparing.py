@@ -151,8 +151,9 @@ def models_there(*paths: str | Path | None) -> None:
     """A model that is not there is a fault before torch is imported, which takes seconds."""
     from foreword.runs.place import model_place
 
-    for path in filter(None, paths):
-        model_place(path)
+    for path in paths:
+        if path is not None:
+            model_place(path)
 
 
 def recipe_for(name: str, size: str, settings: Sequence[str] | None) -> Recipe:
