@@ -28,11 +28,12 @@ from foreword.cli import (
     preview,
     probe,
     show,
-    sweep,
+    study,
     tokens,
     train,
     tree,
 )
+from foreword.cli.moved import check_moved
 
 app = typer.Typer(
     name="foreword", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
@@ -57,8 +58,8 @@ VERBS = (
     ("preview", preview.preview, "What exactly a network would see and guess."),
     ("plan", plan.plan, "What a training needs, and how long it takes."),
     ("train", train.train, "A recipe and text -> a run."),
-    ("sweep", sweep.sweep, "A recipe with several values and seeds."),
     ("finetune", finetune.finetune, "A model and a labelled task -> a run."),
+    ("study", study.study, "Several seeds, settings or models, compared."),
     ("predict", predict.predict, "Label new text with a fine-tuned run."),
     ("evaluate", evaluate.evaluate, "Bits per byte of held-out text; tasks."),
     ("probe", probe.probe, "Do labelled pairs give their labels away?"),
@@ -83,6 +84,7 @@ app.command("harness", short_help="Ask a model with lm-evaluation-harness.", con
 def main() -> None:
     """Run the program: 0 ok, 1 the work failed, 2 the command or its input was wrong, 130 interrupted."""
     try:
+        check_moved(sys.argv[1:])
         app()                        # typer itself ends with 2 for a wrong command, 130 for Ctrl-C
     except Fault as fault:
         print(fault, file=sys.stderr)

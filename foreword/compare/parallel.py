@@ -1,116 +1,121 @@
-"""Runs of a study side by side, one to a core: a small model learns hardly faster on several, and its seeds are many."""
+"""Runs of a study in parallel, one to a core: a small model trains hardly faster on several, and its seeds are many."""
 
 from __future__ import annotations
 
+import math
 import os
 import signal
-import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack, redirect_stderr
-from dataclasses import dataclass, replace
-from multiprocessing import active_children, connection, get_context, parent_process
+from dataclasses import replace
+from multiprocessing import active_children, get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 
 from foreword.basics.cores import cores
-from foreword.basics.messages import Diverged, Interrupted, RunFailed
+from foreword.basics.messages import Diverged, Interrupted, RunFailed, thousands
+from foreword.basics.processes import end_at_once, process_pool
 from foreword.basics.progress import say, ticking
-from foreword.compare.sweep import fastest, paced
 from foreword.runs.folder import RunFolder
-from foreword.tasks.labelled_task import LabelledTask
+from foreword.runs.train import Session
 from foreword.training.hardware import Hardware, free_memory
-from foreword.transfer.finetune import Tuning, finetune, finetune_run
-from foreword.transfer.label_subset import exchanged, label_subset
 
-WORTH = 60.0                  # seconds of work, below which others are not worth waking
-EACH = 2**30                  # bytes that a process takes beside its model: libraries, examples, a batch on its way
-WEIGHT = 16                   # bytes of a weight that learns: itself, its gradient, and what AdamW knows of it
-DIVERGED, STOPPED = "diverged", "stopped"
+TIMED = 6                     # steps for each number of threads
+LEAST = 60.0                  # seconds of work, below which starting other processes does not pay
+PROCESS = 2**30               # bytes that a process takes beside its model: libraries, examples, a batch on its way
+WEIGHT = 16                   # bytes of a weight that learns: itself, its gradient, and AdamW's two moments
 GRACE = 20.0                  # seconds to save, once whoever started this is gone
+DIVERGED, STOPPED = "diverged", "stopped"
+Data = TypeVar("Data")        # what all runs of a study are given: examples, or a store
+Given = TypeVar("Given", contravariant=True)
 
 
-@dataclass(frozen=True)
-class Job:
-    """One run: whose weights, on which of the examples, where."""
+class Trial(NamedTuple):
+    """A run that is timed for a few steps and never written."""
 
-    model: Path
-    folder: Path
-    how: Tuning
-    seed: int                 # that draws the examples; a restart keeps it
-    exchanged: bool = False   # the labels, among the examples
-
-    def task(self, whole: LabelledTask) -> LabelledTask:
-        some = label_subset(whole, self.how.labels, self.seed)
-        return exchanged(some, self.seed) if self.exchanged else some
-
-    def done(self, whole: LabelledTask, hardware: Hardware | None) -> RunFolder:
-        return finetune(self.model, self.task(whole), self.folder, self.how, hardware)
+    session: Session
+    tokens: float = math.inf            # that the whole run reads, about
 
 
-class Runs:
-    """Does jobs; with `ahead`, those begin before they are asked for, several at a time."""
+class Job(Protocol[Given]):
+    """One run of a study."""
 
-    def __init__(self, task: LabelledTask, hardware: Hardware | None):
-        self.task, self.hardware = task, hardware or Hardware()
+    @property
+    def folder(self) -> Path: ...
+
+    def run(self, data: Given, hardware: Hardware) -> RunFolder: ...
+
+    def trial(self, data: Given, hardware: Hardware) -> Trial: ...
+
+
+class Runs(Generic[Data]):
+    """Does jobs; those given to `start` begin before they are asked for, several in parallel."""
+
+    def __init__(self, data: Data, hardware: Hardware | None):
+        self.data, self.hardware = data, hardware or Hardware()
         self.waiting: dict[Path, Future[str]] = {}
         self.pool: ProcessPoolExecutor | None = None
         self.shown = ExitStack()
 
-    def ahead(self, jobs: Iterable[Job], at_once: int | None = None) -> int:
-        """How many go on at a time: those that are asked for, or what is measured to be quickest."""
-        jobs = [job for job in jobs if not _over(RunFolder(job.folder).passport())]
-        together = min(at_once or self._quickest(jobs), len(jobs))
-        if together > 1:
-            spawn = get_context("spawn")
-            self.stop = spawn.Event()
-            self.pool = ProcessPoolExecutor(together, spawn, _ready, (self.task, max(1, cores() // together), self.stop))
-            self.waiting = {job.folder: self.pool.submit(_run, job, self.hardware) for job in jobs}
-            self._watch(f"{len(jobs)} runs, {together} at a time", list(self.waiting.values()))
-        return together
+    def __enter__(self) -> Runs[Data]:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def start(self, jobs: Iterable[Job[Data]], parallel: int | None = None) -> int:
+        """How many run in parallel: as many as asked for, or what is measured to be fastest."""
+        left = [job for job in jobs if not _over(RunFolder(job.folder).passport())]
+        parallel = min(parallel or self._fastest(left), len(left))
+        if parallel > 1:
+            self.stop = get_context("spawn").Event()
+            given = self.data, max(1, cores() // parallel), self.stop
+            self.pool = process_pool(parallel, _begin, given, _save_and_end)
+            self.waiting = {job.folder: self.pool.submit(_run, job, self.hardware) for job in left}
+            self._watch(f"{len(left)} runs, {parallel} in parallel", list(self.waiting.values()))
+        return parallel
 
     def _watch(self, title: str, every: list[Future[str]]) -> None:
         ticker = self.shown.enter_context(ticking(title))
 
-        def tell(_: Future[str]) -> None:
+        def update(_: Future[str]) -> None:
             over = sum(one.done() for one in every)
             ticker.update(over / len(every), f"{over} of {len(every)} runs")
         for one in every:
-            one.add_done_callback(tell)
+            one.add_done_callback(update)
 
-    def _quickest(self, jobs: list[Job]) -> int:
+    def _fastest(self, jobs: list[Job[Data]]) -> int:
         if len(jobs) < 2 or cores() == 1 or self.hardware.device != "cpu":
             return 1
-        first = jobs[0]
-        sitting = finetune_run(first.model, first.task(self.task), RunFolder(Path(os.devnull)), first.how,
-                              replace(self.hardware, prefetch=False))
-        room = free_memory("cpu") // (EACH + WEIGHT * sitting.model.parameter_count())
+        trial = jobs[0].trial(self.data, replace(self.hardware, prefetch=False, compile="off"))
+        fit = free_memory("cpu") // (PROCESS + WEIGHT * trial.session.model.parameter_count())
         try:
-            return fastest(lambda threads: paced(sitting, threads), int(room), len(jobs) * sitting.tokens(), WORTH)
+            return fastest(lambda threads: tokens_a_second(trial.session, threads), int(fit), len(jobs) * trial.tokens)
         except RunFailed:                # a loss that is no number: the runs will say so
             return 1
 
-    def take(self, job: Job) -> RunFolder:
+    def take(self, job: Job[Data]) -> RunFolder:
         """The run, when it is over."""
         waiting = self.waiting.get(job.folder)
         if waiting is None:
-            return job.done(self.task, self.hardware)
+            return job.run(self.data, self.hardware)
         try:
-            said = waiting.result()
+            failed = waiting.result()
         except KeyboardInterrupt:
-            said = STOPPED
-        if said == DIVERGED:
-            raise Diverged(f"{job.folder}: the loss of this run ran away, or became no number.")
-        if said:
-            raise Interrupted("stopped; what every run had learned is saved.", "The same command goes on from there.")
+            failed = STOPPED
+        if failed == DIVERGED:
+            raise Diverged(f"{job.folder}: the loss of this run diverged.")
+        if failed:
+            raise Interrupted("stopped; every run is saved.", "The same command goes on from there.")
         return RunFolder(job.folder)
 
     def close(self) -> None:
-        """What is still under way is saved and ends."""
+        """Runs that are under way are saved and end."""
         if self.pool is not None:
             if any(not one.done() for one in self.waiting.values()):
                 self.stop.set()
@@ -125,46 +130,76 @@ def _over(passport: dict[str, Any]) -> bool:
     return bool(passport.get("finished")) or "diverged" in passport
 
 
+def fastest(pace: Callable[[int], float], most: int | None = None, work: float = math.inf) -> int:
+    """How many runs in parallel: one to a core if one thread, times the cores, is faster than all threads on one run.
+
+    `pace`: tokens a second with so many threads. No more than `most` fit the memory; `work`: tokens of all runs.
+    """
+    parallel = cores() if most is None else min(cores(), most)
+    if parallel < 2:
+        return 1
+    all_threads = pace(cores())
+    if work < LEAST * all_threads:
+        return 1
+    one = pace(1)
+    pays = one * parallel > all_threads
+    say(f"one thread trains on {thousands(one)} tokens a second, {cores()} on {thousands(all_threads)}: "
+        + (f"{parallel} runs in parallel" + ", one to a core" * (parallel == cores()) if pays
+           else "one run at a time, on all cores"))
+    return parallel if pays else 1
+
+
+def tokens_a_second(session: Session, threads: int) -> float:
+    """Of a few steps with so many threads."""
+    before, times, tokens = torch.get_num_threads(), 0.0, 0
+    try:
+        torch.set_num_threads(threads)
+        for step in range(TIMED + 2):
+            batch = session.trainer.stream.batch(step)
+            began = time.perf_counter()
+            read = session.learner.step(batch, step, 0.0).tokens
+            if step > 1:
+                times, tokens = times + time.perf_counter() - began, tokens + read
+        return tokens / times
+    finally:
+        torch.set_num_threads(before)
+
+
 # --- in a process of its own --------------------------------------------------------------------------------------------
 
-_task: LabelledTask | None = None
+_data: Any = None
 _stop: Event | None = None
 
 
-def _ready(task: LabelledTask, threads: int, stop: Event) -> None:
-    global _task, _stop
-    _task, _stop = task, stop
+def _begin(data: object, threads: int, stop: Event) -> None:
+    global _data, _stop
+    _data, _stop = data, stop
     torch.set_num_threads(threads)
-    threading.Thread(target=_ends_with_its_parent, daemon=True).start()
 
 
-def _ends_with_its_parent() -> None:
-    """Whoever started this may be killed: what is under way is saved then, and no other run begun."""
-    parent = parent_process()
-    if parent is not None:
-        connection.wait([parent.sentinel])
-        if _stop is not None:
-            _stop.set()
-        os.kill(os.getpid(), signal.SIGTERM)
-        time.sleep(GRACE)
-        os._exit(1)
+def _save_and_end() -> None:
+    """The parent was killed: save what is under way, begin nothing else."""
+    if _stop is not None:
+        _stop.set()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(GRACE)
+    end_at_once()
 
 
-def _run(job: Job, hardware: Hardware) -> str:
-    """Empty if it is finished, else why not. What it has to say stands in a file beside its folder until then."""
-    assert _task is not None
+def _run(job: Job[Any], hardware: Hardware) -> str:
+    """Empty if it is finished, else why not. Its messages go to a file beside its folder, removed when it is finished."""
     assert _stop is not None
     if _stop.is_set():
         return STOPPED
     job.folder.parent.mkdir(parents=True, exist_ok=True)
-    said = job.folder.with_name(f"{job.folder.name}.log")
-    with open(said, "a", encoding="utf-8") as log, redirect_stderr(log):
+    messages = job.folder.with_name(f"{job.folder.name}.log")
+    with open(messages, "a", encoding="utf-8") as log, redirect_stderr(log):
         try:
-            job.done(_task, hardware)
+            job.run(_data, hardware)
         except Diverged as failed:
             say(str(failed))
             return DIVERGED
         except (Interrupted, KeyboardInterrupt):
             return STOPPED
-    said.unlink()
+    messages.unlink()
     return ""

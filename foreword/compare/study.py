@@ -1,10 +1,11 @@
-"""The protocol for small data: every setting with several seeds, dev chooses, and a mean is never said without its spread."""
+"""Studies of fine-tuning: every setting with several seeds, dev chooses, and no mean without its spread."""
 
 from __future__ import annotations
 
 import itertools
 import json
 import math
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from typing import Any, NamedTuple
 from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
 from foreword.compare.contenders import Contender, Plan, contenders
-from foreword.compare.parallel import Job, Runs
+from foreword.compare.parallel import Runs, Trial
 from foreword.compare.significance import Difference, Result, SeedResult, Significance
 from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
@@ -25,9 +26,9 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
 from foreword.transfer import baselines
 from foreword.transfer.embeddings import MeanEmbeddings
-from foreword.transfer.finetune import PUBLISHED, Tuning
+from foreword.transfer.finetune import PUBLISHED, Tuning, finetune, finetune_run
 from foreword.transfer.kinds import transfer_kind_of
-from foreword.transfer.label_subset import label_subset
+from foreword.transfer.label_subset import exchanged, label_subset
 
 RATES, BATCHES = (2e-5, 3e-5, 5e-5), (16, 32)        # Devlin et al. 2018, appendix A.3
 AGAIN = 1000                                         # a restart's seed is so much larger, that it is no other run's
@@ -56,7 +57,8 @@ def study(model: str | Path, task: LabelledTask, out: Path, how: Tuning | None =
     how, plan = how or Tuning(), plan or Plan()
     how.check()
     plan.check(Path(model), task, how, out)
-    return Work(contenders(Path(model), task, how, plan), task, out, how, plan, hardware).done()
+    with Runs(task, hardware) as runs:
+        return StudyRunner(contenders(Path(model), task, how, plan), runs, out, how, plan).run()
 
 
 class Best(NamedTuple):
@@ -65,40 +67,57 @@ class Best(NamedTuple):
     run: Path
 
 
-class Work:
-    def __init__(self, contenders: Sequence[Contender], task: LabelledTask, out: Path, how: Tuning, plan: Plan,
-                 hardware: Hardware | None):
-        self.contenders, self.task, self.out, self.plan = contenders, task, out, plan
-        self.runs = Runs(task, hardware)
+@dataclass(frozen=True)
+class FinetuneJob:
+    """One run: which model, on which of the examples, where."""
+
+    model: Path
+    folder: Path
+    how: Tuning
+    seed: int                                        # that draws the examples; a restart keeps it
+    shuffled_labels: bool = False
+
+    def task(self, whole: LabelledTask) -> LabelledTask:
+        some = label_subset(whole, self.how.labels, self.seed)
+        return exchanged(some, self.seed) if self.shuffled_labels else some
+
+    def run(self, whole: LabelledTask, hardware: Hardware) -> RunFolder:
+        return finetune(self.model, self.task(whole), self.folder, self.how, hardware)
+
+    def trial(self, whole: LabelledTask, hardware: Hardware) -> Trial:
+        session = finetune_run(self.model, self.task(whole), RunFolder(Path(os.devnull)), self.how, hardware)
+        return Trial(session, session.tokens())
+
+
+class StudyRunner:
+    """Every contender with every seed and number of labels, and the baselines."""
+
+    def __init__(self, contenders: Sequence[Contender], runs: Runs[LabelledTask], out: Path, how: Tuning, plan: Plan):
+        task = runs.data
+        self.contenders, self.runs, self.task, self.out, self.plan = contenders, runs, task, out, plan
         self.sizes = plan.sizes(how)
         self.significance = Significance(task)
-        self.constant = task.learn.constant_answer(task.train)
-        self.nothing = self.knowing_nothing()
+        self.constant_answer = task.learn.constant_answer(task.train)
+        self.majority = self.constant_result()
         self.floors = {size: self.floor(label_subset(task, size, how.seed).dev) for size in self.sizes}
         self.seeds = range(how.seed, how.seed + plan.seeds)
         self.cells = {one.model: self.grid(one) for one in contenders}
         self.begun, self.all = 0, plan.seeds * len(self.sizes) * sum(len(self.cells[one.model]) for one in contenders)
         self.best: Best | None = None                             # of the first contender
 
-    def done(self) -> Study:
-        try:
-            return self.all_done()
-        finally:
-            self.runs.close()
-
-    def all_done(self) -> Study:
+    def run(self) -> Study:
         rows: list[Result] = []
         apart: list[Difference] = []
-        counted = {size: self.counted(size) for size in self.sizes}                              # before what takes long
-        self.runs.ahead((self.job(one, how, seed) for size in self.sizes for one in self.contenders
-                         for how in self.hows(one, size) for seed in self.seeds), self.plan.at_once)
+        simple = {size: self.baseline_results(size) for size in self.sizes}                      # before what takes long
+        self.runs.start((self.job(one, how, seed) for size in self.sizes for one in self.contenders
+                         for how in self.hows(one, size) for seed in self.seeds), self.plan.jobs)
         for size in self.sizes:
             settings = [self.settings(one, size) for one in self.contenders]
             first, *others = map(_chosen, settings)
             together = [self.ensemble(first)] if self.plan.ensemble else []
-            rows += [*itertools.chain(*settings), *together, *counted[size]]
-            apart += [self.significance.difference(first, other) for other in (*others, *counted[size])]
-        return Study(self.task, (*rows, self.nothing), tuple(apart), self.floors, self.best.run if self.best else None)
+            rows += [*itertools.chain(*settings), *together, *simple[size]]
+            apart += [self.significance.difference(first, other) for other in (*others, *simple[size])]
+        return Study(self.task, (*rows, self.majority), tuple(apart), self.floors, self.best.run if self.best else None)
 
     def grid(self, one: Contender) -> list[tuple[float | None, int]]:
         if not self.plan.grid:
@@ -120,10 +139,10 @@ class Work:
     def hows(self, one: Contender, size: int | None) -> list[Tuning]:
         return [replace(one.how, labels=size, learning_rate=rate, batch_size=batch) for rate, batch in self.cells[one.model]]
 
-    def job(self, one: Contender, how: Tuning, seed: int, again: int = 0) -> Job:
+    def job(self, one: Contender, how: Tuning, seed: int, again: int = 0) -> FinetuneJob:
         """A restart has other chance and the same examples."""
         folder = self.folder(one, how) / (f"seed-{seed}-again-{again}" if again else f"seed-{seed}")
-        return Job(one.model, folder, replace(how, seed=seed + AGAIN * again), seed, one.exchanged)
+        return FinetuneJob(one.model, folder, replace(how, seed=seed + AGAIN * again), seed, one.shuffled_labels)
 
     def folder(self, one: Contender, how: Tuning) -> Path:
         """What differs among the runs of this study is in their folders' names."""
@@ -140,22 +159,22 @@ class Work:
         seeds: list[SeedResult] = []
         for again in range(self.plan.restarts + 1):
             if again:
-                say(f"seed {seed} is no better on dev than knowing nothing: restart {again} of {self.plan.restarts}")
+                say(f"seed {seed} is no better on dev than one answer to everything: restart {again} of {self.plan.restarts}")
             seeds.append(self.result(one, self.job(one, how, seed, again)))
             if not seeds[-1].collapsed:
                 break
         return replace(seeds[-1], seed=seed, collapsed=seeds[0].collapsed, diverged=seeds[0].diverged)
 
-    def result(self, one: Contender, job: Job) -> SeedResult:
-        """What a run is worth; if its loss became no number, what knowing nothing is."""
+    def result(self, one: Contender, job: FinetuneJob) -> SeedResult:
+        """A run's scores; if it diverged, those of one answer to everything."""
         folder, how = job.folder, job.how
         floor = self.floors[how.labels]
         try:
             run = self.runs.take(job)
         except Diverged:
-            say(f"{folder}: the loss ran away, or became no number. It has collapsed, and counts as one answer to everything.")
-            run, nothing = RunFolder(folder), self.nothing.seeds[0]
-            found = replace(nothing, seed=how.seed, dev=floor, collapsed=True, run=folder, diverged=True)
+            say(f"{folder}: diverged. It has collapsed, and counts as one answer to everything.")
+            run, constant = RunFolder(folder), self.majority.seeds[0]
+            found = replace(constant, seed=how.seed, dev=floor, collapsed=True, run=folder, diverged=True)
         else:
             passport = run.passport()
             dev = passport["scores"]["dev"][self.task.metrics[0]]["value"]
@@ -174,20 +193,21 @@ class Work:
         if unwanted:
             shutil.rmtree(unwanted.run / "model", ignore_errors=True)
 
-    def knowing_nothing(self) -> Result:
-        answers = tuple(self.constant(example) for example in self.task.test)
+    def constant_result(self) -> Result:
+        answers = tuple(self.constant_answer(example) for example in self.task.test)
         one = SeedResult(0, self.floor(self.task.dev), self.significance.of(answers), answers)
         return self.significance.bounded(Result(self.task.learn.constant, None, (one,)))
 
     def floor(self, dev: Sequence[Example]) -> float:
-        return self.significance.of([self.constant(example) for example in dev], dev)
+        return self.significance.of([self.constant_answer(example) for example in dev], dev)
 
-    def counted(self, size: int | None) -> list[Result]:
-        """Fitted on the very examples that each seed has: on TF-IDF, on what the models say as they are; or a rule on words."""
+    def baseline_results(self, size: int | None) -> list[Result]:
+        """Fitted on the examples that each seed has: on TF-IDF, on the models' embeddings; or a rule on words."""
         kind = transfer_kind_of(self.task.kind)
-        bags = self.bags if kind.regresses else {}
-        return [self.fitted(kind.baseline, size),
-                *(self.fitted(partial(baselines.vectors, embed=bag, name=name), size) for name, bag in bags.items())]
+        embedded: list[Callable[[LabelledTask], baselines.Baseline]] = [
+            partial(baselines.vectors, embed=embed, name=name) for name, embed in self.embeddings.items()
+        ] if kind.regresses else []
+        return [self.fitted(fit, size) for fit in (kind.baseline, *embedded)]
 
     def fitted(self, fit: Callable[[LabelledTask], baselines.Baseline], size: int | None) -> Result:
         seeds = []
@@ -197,7 +217,7 @@ class Work:
         return self.significance.bounded(Result(found.name, size, tuple(seeds)))
 
     @cached_property
-    def bags(self) -> dict[str, MeanEmbeddings]:
+    def embeddings(self) -> dict[str, MeanEmbeddings]:
         """By the names of their rows, one for each model."""
         names: dict[Path, str] = {}
         for one in self.contenders:
@@ -207,13 +227,13 @@ class Work:
                 for model, name in names.items()}
 
     def ensemble(self, row: Result) -> Result:
-        """The mean of what all seeds say that say anything."""
+        """The mean of the predictions of all seeds that finished."""
         runs = [run for one in row.seeds if one.run and (run := RunFolder(one.run)).passport().get("finished")]
         said: dict[str, list[Any]] = {}
         for split in ("dev", "test"):
             said[split] = list(map(transfer_kind_of(self.task.kind).combined, zip(*(predictions(run, split) for run in runs))))
         if not runs:
-            return replace(self.nothing, name="ensemble", labels=row.labels)
+            return replace(self.majority, name="ensemble", labels=row.labels)
         dev = self.significance.of(said["dev"], label_subset(self.task, row.labels, 0).dev)
         answers = tuple(said["test"])
         one = SeedResult(row.seeds[0].seed, dev, self.significance.of(answers), answers)

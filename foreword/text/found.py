@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 import gc
 import importlib.util
-import multiprocessing
 import os
 import sysconfig
 import warnings
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 from foreword.basics.cores import cores
+from foreword.basics.processes import process_pool
 from foreword.text.document import Document
 
 PACKAGES = ("numpy", "torch", "sympy", "networkx")
@@ -35,7 +34,7 @@ def found_documents(packages: Sequence[str] = PACKAGES, workers: int | None = No
         for group in groups:
             yield from _read(group)
         return
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
+    with process_pool(workers) as pool:
         for documents in pool.map(_read, groups):
             yield from documents
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
 import os
 import shutil
 import signal
 import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +24,7 @@ import numpy as np
 from foreword.basics.cores import cores
 from foreword.basics.files import read_json, write_atomically, write_json
 from foreword.basics.messages import Fault, Faults, RunFailed, thousands
+from foreword.basics.processes import process_pool
 from foreword.basics.progress import Ticker, say, ticking
 from foreword.text.document import Document
 from foreword.text.reading import Unit, fingerprint, total_bytes, units
@@ -224,8 +224,7 @@ def _inline(job: Job, work: list[Unit], left: list[int]) -> Iterator[int]:
 
 def _pooled(job: Job, work: list[Unit], left: list[int], workers: int) -> Iterator[int]:
     """The numbers of units as they are finished. After a fault a few more are looked at: faults are told together."""
-    # the forked kind of process would inherit locks of the tokenizers library and of torch
-    there = ProcessPoolExecutor(workers - 1, multiprocessing.get_context("spawn"), _begin_worker, (job,))
+    there = process_pool(workers - 1, _begin_worker, (job,))        # they must not go on writing when this one is killed
     here = ThreadPoolExecutor(1, initializer=_begin, initargs=(job,))        # begins while the others are still starting
     idle: list[Executor] = [here, *[there] * (workers - 1)]
     waiting, running, faults, more = iter(left), dict[Future, Executor](), list[Fault](), 2 * workers
@@ -263,20 +262,11 @@ _mine = threading.local()       # what this worker, a process or a thread, has b
 def _begin_worker(job: Job) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"          # one process per core is enough
     signal.signal(signal.SIGINT, signal.SIG_IGN)            # Ctrl-C is for the parent, which stops us
-    threading.Thread(target=_die_with_parent, daemon=True).start()
     _begin(job)
 
 
 def _begin(job: Job) -> None:
     _mine.given = job, Tokenizer.load(job.folder)
-
-
-def _die_with_parent() -> None:
-    """A killed parent cannot stop its workers, and they must not go on writing beside its successor's."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def _work(number: int, unit: Unit) -> tuple[int, tuple | None]:

@@ -38,9 +38,8 @@ def test_from_a_file_to_labels(family: str, reader: str, toy: Path, tmp_path: Pa
 
 @pytest.mark.parametrize(("options", "words"), [
     (["--features", "liner"], "Did you mean linear?"),
-    (["--features", "linear", "--aux", "0.5"], "what is frozen learns nothing"),
-    (["--features", "bilstm", "--layers", "1"], "--set network.trunk.layers=1"),
-    (["--features", "bilstm", "--grid"], "--grid tries rates for the whole network"),
+    (["--features", "linear", "--set", "aux=0.5"], "what is frozen learns nothing"),
+    (["--features", "bilstm", "--set", "layers=1"], "--set network.trunk.layers=1"),
     (["--features", "bilstm", "--set", "network.reader.width=7"], "width must be even"),
     (["--features", "bilstm", "--set", "network.reader.widht=8"], "Did you mean width?"),
     (["--features", "linear", "--set", "network.trunk.width=64"], "must have the shape it was learned in")])

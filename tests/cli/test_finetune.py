@@ -135,18 +135,18 @@ def test_a_span_that_is_not_in_its_text(base: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("options", "words"), [
-    (["--init", "pretraind"], ["init must be one of", "Did you mean pretrained?"]),
+    (["--set", "init=pretraind"], ["init must be one of", "Did you mean pretrained?"]),
     (["--labels", 1000], ["--labels 1,000", "training examples"]),
     (["--labels", 1], ["has 2 classes, and each needs an example"]),
     (["--epochs", 0], ["epochs must be more than 0"]),
-    (["--learning-rate", -1], ["--learning-rate -1", "a number above 0"]),
+    (["--learning-rate", -1], ["learning_rate must be more than 0"]),
     (["--batch-size", 0], ["batch_size must be at least 1"]),
     (["--set", "batches.length=96"], ["do not fit the network's context"]),
     (["--set", "batches.length=4"], ["leaves no room"]),
     (["--set", "batches.lenght=4"], ["there is no setting 'lenght' here. Did you mean length?"]),
     (["--set", "network.width=64"], ["must have the shape it was learned in"]),
     (["--kind", "sort"], ["there is no kind of task 'sort'"]),
-    (["--layers", -1], ["--layers -1: it must be a number of layers"]),
+    (["--set", "layers=-1"], ["layers must be at least 0"]),
 ], ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) and str(value[0]).startswith("--") else "")
 def test_options_that_cannot_be(base: Path, tmp_path: Path, options: list[object], words: list[str]) -> None:
     refused(run("finetune", base, write(tmp_path / "toy.csv", GOOD), "--out", tmp_path / "run", *options), *words)
@@ -157,7 +157,7 @@ def test_models_that_cannot_be_fine_tuned(made, tmp_path: Path) -> None:
     data = write(tmp_path / "toy.csv", GOOD)
     refused(run("finetune", made("kneser-ney"), data, "--out", tmp_path / "run"), "counts, and has no weights to adapt")
     refused(run("finetune", tmp_path / "gone", data, "--out", tmp_path / "run"), "gone is not there")
-    refused(run("finetune", made("bert"), data, "--out", tmp_path / "run", "--aux", 0.5), "looks both ways")
+    refused(run("finetune", made("bert"), data, "--out", tmp_path / "run", "--set", "aux=0.5"), "looks both ways")
     refused(run("predict", made("gpt2"), data), "is not a fine-tuned run")
     assert not (tmp_path / "run").exists()
 

@@ -68,7 +68,7 @@ def test_predicting_with_one_of_several_tasks(base: Path, tmp_path: Path) -> Non
 
 def test_what_does_not_go_together_is_refused_and_nothing_is_written(base: Path, tmp_path: Path) -> None:
     films, pairs = files(tmp_path)
-    for more, words in ((["--seeds", 2], "no study"), (["--aux", 0.5], "--aux 0.5")):
+    for more, words in ((["--seeds", 2], "foreword study"), (["--set", "aux=0.5"], "--aux 0.5")):
         said = run("finetune", base, f"{films},{pairs}", "--multi", "--out", tmp_path / "run", *more)
         assert said.code == 2
         assert words in said.err

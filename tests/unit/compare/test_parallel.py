@@ -1,4 +1,4 @@
-"""Runs side by side: what one after the other finds, what is lost is saved, and nobody is left behind."""
+"""Runs in parallel: what one after the other finds, what is lost is saved, and nobody is left behind."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import torch
 from foreword.basics.messages import Diverged
 from foreword.compare import parallel
 from foreword.compare.contenders import Plan
-from foreword.compare.parallel import Job, Runs
-from foreword.compare.study import Study, study
+from foreword.compare.parallel import Runs
+from foreword.compare.study import FinetuneJob, Study, study
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
@@ -33,13 +33,13 @@ def found(where: Study) -> list[tuple[object, ...]]:
 
 
 @pytest.mark.thorough
-def test_side_by_side_is_one_after_the_other(base: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_in_parallel_is_as_one_after_the_other(base: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     whole, before = task("classify", 48), torch.get_num_threads()
     plan = Plan(2, compare=("scratch", "shuffled-labels"))
     try:
         torch.set_num_threads(1)                        # as those side by side: then not a bit differs
-        alone = study(base, whole, tmp_path / "alone", QUICK, replace(plan, at_once=1))
-        beside = study(base, whole, tmp_path / "beside", QUICK, replace(plan, at_once=2))
+        alone = study(base, whole, tmp_path / "alone", QUICK, replace(plan, jobs=1))
+        beside = study(base, whole, tmp_path / "beside", QUICK, replace(plan, jobs=2))
     finally:
         torch.set_num_threads(before)
     assert found(alone) == found(beside)
@@ -47,32 +47,32 @@ def test_side_by_side_is_one_after_the_other(base: Path, tmp_path: Path, capfd: 
     assert beside.kept.name == alone.kept.name          # type: ignore[union-attr]
     assert len(list((tmp_path / "beside").rglob("model/config.json"))) == 1, "only the best is kept"
     assert not list((tmp_path / "beside").rglob("*.log")), "what finished has nothing left to say"
-    assert found(study(base, whole, tmp_path / "beside", QUICK, replace(plan, at_once=2))) == found(beside)
+    assert found(study(base, whole, tmp_path / "beside", QUICK, replace(plan, jobs=2))) == found(beside)
 
 
-def jobs(base: Path, where: Path, *rates: float) -> list[Job]:
-    return [Job(base, where / f"seed-{seed}", replace(QUICK, seed=seed, learning_rate=rate), seed) for seed, rate in enumerate(rates)]
+def jobs(base: Path, where: Path, *rates: float) -> list[FinetuneJob]:
+    return [FinetuneJob(base, where / f"seed-{seed}", replace(QUICK, seed=seed, learning_rate=rate), seed) for seed, rate in enumerate(rates)]
 
 
 @pytest.mark.thorough
 def test_a_run_whose_loss_is_no_number_says_so_and_the_others_go_on(base: Path, tmp_path: Path) -> None:
     runs, some = Runs(task("classify", 48), Hardware()), jobs(base, tmp_path, 1e30, 3e-3)
     try:
-        assert runs.ahead(some, 2) == 2
+        assert runs.start(some, 2) == 2
         with pytest.raises(Diverged):
             runs.take(some[0])
         assert runs.take(some[1]).passport()["finished"]
         assert "loss" in (tmp_path / "seed-0.log").read_text(encoding="utf-8")
     finally:
         runs.close()
-    assert Runs(task("classify", 48), Hardware()).ahead(some, 2) == 0, "nothing is left to do"
+    assert Runs(task("classify", 48), Hardware()).start(some, 2) == 0, "nothing is left to do"
 
 
 @pytest.mark.thorough
 def test_when_it_ends_early_what_is_under_way_is_saved(base: Path, tmp_path: Path) -> None:
     long = [replace(job, how=replace(job.how, epochs=5000.0)) for job in jobs(base, tmp_path, 3e-3, 3e-3, 3e-3)]
     runs = Runs(task("classify", 48), Hardware())
-    runs.ahead(long, 2)
+    runs.start(long, 2)
     while not all(RunFolder(job.folder).metrics() for job in long[:2]):
         time.sleep(0.1)
     runs.close()
@@ -82,17 +82,16 @@ def test_when_it_ends_early_what_is_under_way_is_saved(base: Path, tmp_path: Pat
     assert not long[2].folder.exists(), "no other is begun"
 
 
-def test_little_work_is_not_parted(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_little_work_is_done_here(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parallel, "cores", lambda: 8)
-    monkeypatch.setattr("foreword.compare.sweep.cores", lambda: 8)
     whole: LabelledTask = task("classify", 48)
     asked = []
-    monkeypatch.setattr(parallel, "paced", lambda sitting, threads: asked.append(threads) or 1e9)
-    assert Runs(whole, Hardware())._quickest(jobs(base, tmp_path, 1e-3, 1e-3)) == 1
+    monkeypatch.setattr(parallel, "tokens_a_second", lambda session, threads: asked.append(threads) or 1e9)
+    assert Runs(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 1
     assert asked == [8]
-    monkeypatch.setattr(parallel, "paced", lambda sitting, threads: 1.0)
-    assert Runs(whole, Hardware())._quickest(jobs(base, tmp_path, 1e-3, 1e-3)) == 8
-    monkeypatch.setattr(parallel, "free_memory", lambda device: 3 * parallel.EACH + 1000)
-    assert Runs(whole, Hardware())._quickest(jobs(base, tmp_path, 1e-3, 1e-3)) == 2
-    assert Runs(whole, Hardware())._quickest(jobs(base, tmp_path, 1e-3)) == 1
+    monkeypatch.setattr(parallel, "tokens_a_second", lambda session, threads: 1.0)
+    assert Runs(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 8
+    monkeypatch.setattr(parallel, "free_memory", lambda device: 3 * parallel.PROCESS + 1000)
+    assert Runs(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 2
+    assert Runs(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3)) == 1
     assert not tmp_path.joinpath("seed-0").exists()

@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 
 from foreword.basics.messages import Fault, Interrupted, RunFailed
-from foreword.compare import parallel
 from foreword.compare import study as protocol
-from foreword.compare.contenders import Plan, rates_of
+from foreword.compare.contenders import Plan
 from foreword.compare.significance import Difference, Result, SeedResult, Significance, over_seeds
 from foreword.compare.study import AGAIN, Study, study
 from foreword.runs.folder import RunFolder
@@ -180,13 +179,6 @@ def test_of_several_rates_dev_chooses_for_every_beginning(base: Path, tmp_path: 
     assert (tmp_path / "out" / "scratch" / "rate-1.00e-09-batch-16" / "seed-0").is_dir()
 
 
-@pytest.mark.parametrize("text", ["", "much", "1e-3,", "1e-3;3e-3", "0", "-1e-3", "nan", "1e-3,inf"])
-def test_rates_are_numbers_above_nothing(text: str) -> None:
-    with pytest.raises(Fault, match="3e-4,1e-3,3e-3"):
-        rates_of(text)
-    assert rates_of("1e-3, 3e-4,1e-3") == (1e-3, 3e-4)
-
-
 def test_a_seed_that_learned_nothing_has_collapsed_and_begins_again(base: Path, tmp_path: Path) -> None:
     whole = task("classify", 48)
     half = replace(whole, dev=tuple(replace(one, texts=("the day",)) for one in whole.dev))      # every answer is the same
@@ -207,7 +199,7 @@ def test_a_seed_that_learned_nothing_has_collapsed_and_begins_again(base: Path, 
 
 def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, plan = task("classify", 32), Plan(3)
-    real, asked = parallel.finetune, []
+    real, asked = protocol.finetune, []
 
     def until_the_third(model: Path, task: LabelledTask, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
         asked.append(how.seed)
@@ -215,7 +207,7 @@ def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypa
             raise KeyboardInterrupt
         return real(model, task, out, how)
 
-    monkeypatch.setattr(parallel, "finetune", until_the_third)
+    monkeypatch.setattr(protocol, "finetune", until_the_third)
     with pytest.raises(KeyboardInterrupt):
         study(base, whole, tmp_path / "out", QUICK, plan)
     monkeypatch.undo()
@@ -256,14 +248,14 @@ def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(base: Path, tmp_
 @pytest.mark.thorough
 def test_never_more_models_than_two(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """While it runs: the best so far, and the one under way."""
-    real, seen = parallel.finetune, []
+    real, seen = protocol.finetune, []
 
     def watched(*given: Any) -> RunFolder:
         run = real(*given)
         seen.append(len(models(tmp_path / "out")))
         return run
 
-    monkeypatch.setattr(parallel, "finetune", watched)
+    monkeypatch.setattr(protocol, "finetune", watched)
     study(base, task("classify", 32), tmp_path / "out", QUICK, Plan(4, compare=("scratch",)))
     assert len(seen) == 8
     assert max(seen) == 2
@@ -274,12 +266,12 @@ def test_never_more_models_than_two(base: Path, tmp_path: Path, monkeypatch: pyt
 
 def failing(monkeypatch: pytest.MonkeyPatch, *seeds: int) -> None:
     """These take steps so wide that their loss is no number."""
-    real = parallel.finetune
+    real = protocol.finetune
 
     def wide(model: Path, task: LabelledTask, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
         return real(model, task, out, replace(how, learning_rate=1e30) if how.seed in seeds else how)
 
-    monkeypatch.setattr(parallel, "finetune", wide)
+    monkeypatch.setattr(protocol, "finetune", wide)
 
 
 def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -321,7 +313,7 @@ def test_other_failures_end_it(fault: Fault, base: Path, tmp_path: Path, monkeyp
     def failed(*given: object) -> RunFolder:
         raise fault
 
-    monkeypatch.setattr(parallel, "finetune", failed)
+    monkeypatch.setattr(protocol, "finetune", failed)
     with pytest.raises(type(fault)) as found:
         study(base, task("classify", 64), tmp_path / "out", QUICK, Plan(2))
     assert found.value is fault
@@ -389,7 +381,7 @@ def test_everything_wrong_is_said_before_anything_is_done(base: Path, tmp_path: 
     plan = Plan(0, grid=True, curve=(5000,), restarts=-1, compare=("scrach",), ensemble=True)
     with pytest.raises(Fault) as found:
         study(base, whole, tmp_path / "out", replace(QUICK, labels=8), plan)
-    for words in ("--seeds 0", "--restarts -1", "--grid", "--curve", "Did you mean scratch?", "no ensemble", "5,000"):
+    for words in ("--seeds 0", "--restarts -1", "--grid", "a label curve", "Did you mean scratch?", "no ensemble", "5,000"):
         assert words in str(found.value), words
     assert not (tmp_path / "out").exists()
     with pytest.raises(Fault, match="that is in the table already"):

@@ -1,0 +1,33 @@
+"""Options and verbs that moved: whoever gives them at their old place is told the new one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from foreword.basics.messages import Fault
+
+STUDY = "foreword study"
+EXAMPLE = f"For example:  {STUDY} MODEL TASK --seeds 5 --labels 64,all --compare scratch"
+OPTIONS = {
+    "finetune": {
+        **{name: f"{name} is an option of {STUDY}." for name in ("--seeds", "--grid", "--restarts", "--compare", "--ensemble")},
+        "--curve": f"--curve is --labels of {STUDY}.",
+        "--at-once": f"--at-once is --jobs of {STUDY}.",
+        **{f"--{name}": f"--{name} is a setting: --set {name}=VALUE; to compare several, --{name} of {STUDY}."
+           for name in ("layers",)},
+        **{f"--{name}": f"--{name} is a setting: --set {name}=VALUE." for name in ("init", "aux", "patience")},
+    },
+}
+
+
+def check_moved(words: Sequence[str]) -> None:
+    """A fault that names the new place, if an option or the verb itself has moved."""
+    verb, *rest = words or [""]
+    if verb == "sweep":
+        raise Fault("foreword sweep is foreword study.", f"foreword study {' '.join(rest)}".strip())
+    moved = OPTIONS.get(verb, {})
+    found = [moved[name] for word in rest if (name := word.partition("=")[0]) in moved]
+    if found:
+        raise Fault(" ".join(dict.fromkeys(found)), EXAMPLE if any(STUDY in one for one in found) else "")
+    if verb == "finetune" and any(option == "--learning-rate" and "," in value for option, value in zip(rest, rest[1:])):
+        raise Fault(f"Several learning rates are for {STUDY}, where dev chooses.", EXAMPLE)

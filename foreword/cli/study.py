@@ -1,0 +1,88 @@
+"""`foreword study`: several runs of one question, and how sure the differences are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from foreword.cli.options import Device, Json, Set, Size
+
+if TYPE_CHECKING:
+    from foreword.compare.study_file import StudySpec
+    from foreword.report import Report
+    from foreword.training.hardware import Hardware
+
+
+def study(
+    subject: Annotated[str, typer.Argument(help="A model to fine-tune, a recipe to train, or a study file (toml).")],
+    task: Annotated[str, typer.Argument(help="The labelled task a model is fine-tuned on.")] = "",
+    data: Annotated[str, typer.Option("--data", help="A store or text to train on; or the folder of a known task.")] = "",
+    out: Annotated[str, typer.Option("--out", help="Where the runs go. [default: runs/NAME-study]")] = "",
+    seeds: Annotated[int | None, typer.Option(help="Runs of each setting, each with its own seed. [default: 5]")] = None,
+    vary: Annotated[list[str] | None, typer.Option(
+        "--vary", help="Values of a setting: section.key=value,value. May be repeated; all combinations run.")] = None,
+    labels: Annotated[str, typer.Option(help="Numbers of labels, as 16,64,all or 1%,10%,100%: a label curve.")] = "",
+    learning_rate: Annotated[str, typer.Option(help="Of several, as 3e-4,1e-3, dev chooses.")] = "",
+    layers: Annotated[str, typer.Option(help="Layers transferred, as 0,2,all; the others are re-initialised.")] = "",
+    compare: Annotated[list[str] | None, typer.Option(
+        help="Also start from: scratch, shuffled, shuffled-labels, or another model's folder. May be repeated.")] = None,
+    epochs: Annotated[float | None, typer.Option(help="Of each fine-tuning run. [default: 3]")] = None,
+    batch_size: Annotated[int | None, typer.Option(help="Of each fine-tuning run. [default: 32]")] = None,
+    grid: Annotated[bool, typer.Option("--grid", help="BERT's learning rates and batch sizes; dev chooses.")] = False,
+    restarts: Annotated[int, typer.Option(help="Restart a seed that collapsed, at most so often.")] = 0,
+    ensemble: Annotated[bool, typer.Option("--ensemble", help="Also the mean of the predictions of all seeds.")] = False,
+    jobs: Annotated[int | None, typer.Option(help="Runs in parallel. [default: measured]")] = None,
+    size: Size = "",
+    settings: Set = None,
+    device: Device = "auto",
+    as_json: Json = False,
+) -> None:
+    """Compare settings, controls and models over several seeds: means, spread, and which differences are significant.
+
+    --set also takes what `foreword finetune` and a study file take: --set features=linear, --set budget=500.
+    What is finished is not repeated when the same command is given again; report.html and study.json have it all.
+    """
+    from foreword.basics import toml
+    from foreword.compare.study_file import finetune_study, read_study
+    from foreword.training.hardware import Hardware
+
+    given: dict[str, Any] = {"task": task, "data": data, "out": out, "seeds": seeds, "labels": labels, "layers": layers,
+                             "learning_rate": learning_rate, "compare": compare, "epochs": epochs, "grid": grid,
+                             "batch_size": batch_size, "restarts": restarts, "ensemble": ensemble, "jobs": jobs, "size": size}
+    options = {name: value for name, value in given.items() if value not in (None, "") and value is not False}
+    options |= {"vary": dict(_parts(one, "--vary") for one in vary)} if vary else {}
+    for key, value in (_parts(one, "--set") for one in settings or []):
+        if "." in key:
+            options.setdefault("set", {})[key] = value
+        else:
+            options[key] = toml.value(value)
+    spec = read_study(subject, options)
+    if spec.model:
+        report, folder = finetune_study(spec, Hardware.choose(device, compile="off"))
+    else:
+        report, folder = _trained(spec, Hardware.choose(device))
+    report.save(folder, "study.json")
+    report.show(as_json)
+    if not as_json:
+        print(folder)
+
+
+def _trained(spec: StudySpec, hardware: Hardware) -> tuple[Report, Path]:
+    from foreword.cli.preparing import store_for
+    from foreword.compare.study_file import training_runs
+    from foreword.compare.training_study import report, training_study
+
+    jobs = training_runs(spec)
+    store = store_for(jobs[0].recipe, Path(spec.data), spec.documents, spec.column)
+    title = f"{jobs[0].recipe.name}: {', '.join(spec.varied()) or f'{spec.seeds} seeds'}"
+    return report(training_study(jobs, store, spec.jobs, hardware), title), jobs[0].folder.parent
+
+
+def _parts(text: str, option: str) -> tuple[str, str]:
+    from foreword.basics.messages import Fault
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise Fault(f"{option} {text}: write key=value.")
+    return key.strip(), value.strip()

@@ -1,0 +1,213 @@
+"""A study as a TOML file or as options of `foreword study`: what is fine-tuned or trained, and what is varied.
+
+    model = "runs/gpt2"               # or: recipe = "gpt2", which is trained
+    task = "mrpc"
+    seeds = 5
+    labels = [64, 256, "all"]         # several: a label curve
+    learning_rate = [3e-4, 1e-3]      # several: dev chooses
+    compare = ["scratch", "runs/bert"]
+    vary = { "objective.read" = ["place", "mean"] }        # settings of the recipe: every combination is compared
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import BeforeValidator, Field
+
+from foreword.basics import toml
+from foreword.basics.messages import Fault, Faults
+from foreword.basics.progress import say
+from foreword.basics.sections import Written, construct
+from foreword.basics.spec import Spec
+from foreword.compare.contenders import Plan
+from foreword.compare.study import study
+from foreword.compare.study_report import report
+from foreword.compare.training_study import TrainingJob, training_jobs
+from foreword.report import Report
+from foreword.tasks.example import groups
+from foreword.tasks.labelled_task import LabelledTask, load
+from foreword.training.hardware import Hardware
+from foreword.transfer.finetune import Tuning
+from foreword.transfer.label_subset import strata
+
+
+def _listed(value: object) -> object:
+    """'16,64,all', [16, 64, 'all'] or 16 -> ('16', '64', 'all')."""
+    several = value if isinstance(value, (list, tuple)) else str(value).split(",")
+    return tuple(str(one).strip() for one in several if str(one).strip())
+
+
+Several = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+
+
+class StudySpec(Spec):
+    """Everything about a study. A model and a task are fine-tuning; a recipe and data are training."""
+
+    model: str = ""                                 # a run, its model folder, or a Hugging Face directory
+    task: str = ""
+    recipe: str = ""                                # a recipe's name or file
+    size: str = ""
+    data: str = ""                                  # the folder of a known task's data; of training, a store or text
+    out: str = ""
+    seeds: int = Field(5, ge=1)
+    seed: int = 0                                   # the first
+    vary: dict[str, Any] = {}                       # settings of the recipe, with several values each
+    set: dict[str, Any] = {}                        # settings of the recipe, the same for all runs
+    jobs: int | None = Field(None, ge=1)            # runs in parallel; None: measured
+    # fine-tuning
+    labels: Several = ()                            # numbers, shares ("10%") or "all"; several: a label curve
+    learning_rate: Several = ()                     # several: dev chooses
+    layers: Several = ()                            # that are transferred, from below, or "all"; several are compared
+    batch_size: int | None = None
+    epochs: float = Tuning.epochs
+    patience: int | None = None
+    features: str = ""
+    init: str = Tuning.init
+    aux: float = 0.0
+    compare: Several = ()                           # scratch, shuffled, shuffled-labels, or another model's folder
+    grid: bool = False                              # BERT's learning rates and batch sizes; dev chooses
+    restarts: int = 0                               # of a seed that collapsed
+    ensemble: bool = False
+    kind: str = ""                                  # of the task, where its columns do not tell
+    dev: str = ""
+    test: str = ""
+    # training
+    budget: Annotated[str, BeforeValidator(str)] = ""
+    documents: str = "auto"
+    column: str = "text"
+
+    def faults(self) -> list[tuple[str, str]]:
+        found = []
+        if bool(self.model) == bool(self.recipe):
+            found.append(("model", "a study has either a model to fine-tune or a recipe to train."))
+        if self.model and not self.task:
+            found.append(("task", "a model is fine-tuned on a task, and none is given."))
+        if self.recipe and not self.data:
+            found.append(("data", "a recipe is trained on data, and none is given."))
+        own = FINETUNING if self.recipe else TRAINING
+        found += [(name, f"this is for {'fine-tuning' if self.recipe else 'training'} only.") for name in own
+                  if getattr(self, name) != type(self).model_fields[name].default]
+        if self.grid and self.batch_size is not None:
+            found.append(("grid", "--grid tries its own batch sizes. Leave out --batch-size or --grid."))
+        return found
+
+    def settings(self) -> list[str]:
+        """As --set takes them."""
+        budget = [f'training.budget="{self.budget}"'] if self.budget else []
+        return [*(f"{key}={_written(value)}" for key, value in flat(self.set)), *budget]
+
+    def varied(self) -> list[str]:
+        """As --vary takes them."""
+        return [f"{key}={','.join(map(str, _listed(value)))}" for key, value in flat(self.vary)]        # type: ignore[call-overload]
+
+
+FINETUNING = ("task", "labels", "learning_rate", "layers", "batch_size", "epochs", "patience", "features", "init", "aux",
+              "compare", "grid", "restarts", "ensemble", "kind", "dev", "test")
+TRAINING = ("size", "budget", "documents", "column")
+
+
+def flat(values: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
+    """{'a': {'b': 1}} and {'a.b': 1} -> ('a.b', 1)."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flat(value, f"{at}{key}.")
+        else:
+            yield f"{at}{key}", value
+
+
+def _written(value: object) -> str:
+    return value if isinstance(value, str) else toml.write({"value": value}).partition("=")[2].strip()
+
+
+def read_study(subject: str, options: Mapping[str, Any]) -> StudySpec:
+    """A study file, or a model or a recipe; `options` are laid over what the file says."""
+    written = Written()
+    path = Path(subject)
+    if path.suffix == ".toml" and path.is_file():
+        values, lines = toml.read(path)
+        if {"model", "recipe"} & set(values):
+            written.lay_over(values, {key: f"{path}:{line}" for key, line in lines.items()})
+    if not written.values:
+        written.lay_over({"model" if path.is_dir() and options.get("task") else "recipe": subject}, {})
+    for name, value in options.items():
+        written.lay_over({name: value}, {(name,): f"--{name.replace('_', '-')}"})
+    faults: list[Fault] = []
+    spec = construct(StudySpec, written.values, written, (), faults)
+    if faults:
+        raise Faults(faults)
+    return spec
+
+
+def training_runs(spec: StudySpec) -> list[TrainingJob]:
+    named = Path(spec.recipe).stem + (f"-{spec.size}" if spec.size else "") + "-study"
+    return training_jobs(spec.recipe, spec.size, spec.settings(), spec.varied(), range(spec.seed, spec.seed + spec.seeds),
+                         Path(spec.out or f"runs/{named}"))
+
+
+def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[Report, Path]:
+    """(what was found, where the runs are)"""
+    data, dev, test = (Path(one) if one else None for one in (spec.data, spec.dev, spec.test))
+    task, model = load(spec.task, data, spec.kind, dev, test), Path(spec.model)
+    labels, rates, layers = label_counts(spec.labels, task), learning_rates(spec.learning_rate), layer_counts(spec.layers)
+    how = Tuning(epochs=spec.epochs, batch_size=Tuning.batch_size if spec.batch_size is None else spec.batch_size,
+                 learning_rate=_only(rates), seed=spec.seed, labels=_only(labels), init=spec.init, layers=_only(layers),
+                 aux=spec.aux, patience=spec.patience, settings=tuple(spec.settings()), features=spec.features)
+    plan = Plan(seeds=spec.seeds, grid=spec.grid, curve=_more(labels), restarts=spec.restarts, compare=spec.compare,
+                layers=_more(layers), ensemble=spec.ensemble, rates=_more(rates), jobs=spec.jobs, vary=tuple(spec.varied()))
+    named = f"{model.name}-{task.name}-study".replace("/", "-")
+    out = Path(spec.out or f"runs/{named}")
+    return report(study(model, task, out, how, plan, hardware), out, model.name), out
+
+
+def _only(several: tuple[Any, ...]) -> Any:
+    return several[0] if len(several) == 1 else None
+
+
+def _more(several: tuple[Any, ...]) -> tuple[Any, ...]:
+    return several if len(several) > 1 else ()
+
+
+def label_counts(words: Sequence[str], task: LabelledTask) -> tuple[int | None, ...]:
+    """('16', '10%', 'all') -> (16, a tenth of the training examples, None)."""
+    there, classes = len(groups(task.train)), len(strata(task.train))
+    found: list[int | None] = []
+    for word in words:
+        number = float(word.rstrip("%")) if re.fullmatch(r"\d+|\d+(\.\d+)?%", word) else 0.0
+        if word != "all" and (not number or (number > 100 and "%" in word)):
+            raise Fault(f"--labels {','.join(words)}: give numbers of labels or percentages, separated by commas, and 'all'.",
+                        "For instance: 16,64,256,all or 1%,10%,100%")
+        size = None if word == "all" else round(number / 100 * there) if "%" in word else int(number)
+        if "%" in word and size is not None:
+            if size < classes:
+                least = math.ceil(1e4 * (classes - 0.5) / there) / 100
+                raise Fault(f"--labels {word}: of {there:,} training examples that is {size}, and {task.name} has {classes} "
+                            f"class{'es' if classes > 1 else ''}, each of which needs one.", f"Give at least {least:g}%.")
+            say(f"{word} of {there:,} training examples: {size:,}")
+            size = size if size < there else None
+        found.append(size)
+    return tuple(dict.fromkeys(found))
+
+
+def learning_rates(words: Sequence[str]) -> tuple[float, ...]:
+    """('3e-4', '1e-3') -> (3e-4, 1e-3)."""
+    try:
+        found = tuple(float(word) for word in words)
+    except ValueError:
+        found = (0.0,)
+    if not all(0 < rate < math.inf for rate in found):
+        raise Fault(f"--learning-rate {','.join(words)}: give numbers above 0, separated by commas.",
+                    "For instance: 1e-3 or 3e-4,1e-3,3e-3")
+    return tuple(dict.fromkeys(found))
+
+
+def layer_counts(words: Sequence[str]) -> tuple[int | None, ...]:
+    """('0', '2', 'all') -> (0, 2, None)."""
+    if not all(word == "all" or word.isdecimal() for word in words):
+        raise Fault(f"--layers {','.join(words)}: give numbers of layers, separated by commas, or 'all'.",
+                    "For instance: 2 or 0,1,2,all")
+    return tuple(dict.fromkeys(None if word == "all" else int(word) for word in words))

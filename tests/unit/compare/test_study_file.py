@@ -1,0 +1,87 @@
+"""A study written as a file or as options: one thing, and everything wrong with it is said at once."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+
+from foreword.basics.messages import Fault
+from foreword.compare.study_file import _listed, label_counts, layer_counts, learning_rates, read_study, training_runs
+from tests.labelled import task
+
+
+def test_a_file_and_options_are_one(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('model = "runs/gpt2"\ntask = "mrpc"\nlabels = [16, "all"]\nlearning_rate = 1e-3\ncompare = ["scratch"]\n'
+                    '[vary]\nobjective.read = ["first", "mean"]\n[set]\n"training.batch_size" = 8\n', encoding="utf-8")
+    spec = read_study(str(file), {"seeds": 2, "labels": "64"})
+    assert (spec.seeds, spec.labels, spec.learning_rate, spec.compare) == (2, ("64",), ("0.001",), ("scratch",))
+    assert spec.varied() == ["objective.read=first,mean"]
+    assert spec.settings() == ["training.batch_size=8"]
+    same = read_study(str(tmp_path), {"task": "mrpc", "labels": "16,all", "vary": {"objective.read": "first,mean"}})
+    assert (same.model, same.labels, same.varied()) == (str(tmp_path), ("16", "all"), ["objective.read=first,mean"])
+
+
+def test_a_recipe_is_trained(tmp_path: Path) -> None:
+    spec = read_study("gpt2", {"data": "text", "size": "laptop", "seeds": 2, "budget": "5", "out": str(tmp_path),
+                               "vary": {"network.layers": "1,2"}})
+    jobs = training_runs(spec)
+    assert [job.folder.name for job in jobs] == [f"layers-{n}_seed-{seed}" for n in (1, 2) for seed in (0, 1)]
+    assert {job.recipe.training.budget for job in jobs} == {"5"}
+    recipe = tmp_path / "mine.toml"
+    recipe.write_text('name = "mine"\nextends = "gpt2"\n', encoding="utf-8")
+    assert read_study(str(recipe), {"data": "text"}).recipe == str(recipe), "a recipe's file is no study"
+
+
+def test_everything_wrong_is_said_with_its_place(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text('recipe = "gpt2"\nseeds = 0\nlables = [16]\n', encoding="utf-8")
+    with pytest.raises(Fault) as found:
+        read_study(str(file), {"restarts": "many"})
+    for words in (f"{file}:2  seeds", f"{file}:3  lables", "Did you mean labels?", "--restarts"):
+        assert words in str(found.value), words
+    with pytest.raises(Fault, match="this is for fine-tuning only"):
+        read_study("gpt2", {"data": "text", "ensemble": True})
+    with pytest.raises(Fault, match="a recipe is trained on data, and none is given"):
+        read_study("gpt2", {})
+    with pytest.raises(Fault, match="--grid tries its own batch sizes"):
+        read_study(str(tmp_path), {"task": "mrpc", "grid": True, "batch_size": 8})
+
+
+@pytest.mark.parametrize("words", [["much"], ["1e-3;3e-3"], ["0"], ["-1e-3"], ["nan"], ["1e-3", "inf"]])
+def test_rates_are_numbers_above_nothing(words: list[str]) -> None:
+    with pytest.raises(Fault, match="3e-4,1e-3,3e-3"):
+        learning_rates(words)
+    assert learning_rates(["1e-3", "3e-4", "1e-3"]) == (1e-3, 3e-4)
+
+
+def test_a_curve_is_numbers_percents_and_all() -> None:
+    whole = task("classify", 1000)
+    assert label_counts(_listed("16, 64,all,16"), whole) == (16, 64, None)
+    assert label_counts(_listed("0.2%,1%,12.5%,100%"), whole) == (2, 10, 125, None)
+    assert label_counts(_listed("10,1%,99.99%"), whole) == (10, None)                   # a hundredth is 10; a share of all but nothing is all
+    assert label_counts(_listed("10%"), task("rank", 300)) == (10,)                     # queries, not candidates
+    for wrong in ("16;64", "0", "some", "-3", "0%", "101%", "1.5", "%", "1 %", "nan", "1e3"):
+        with pytest.raises(Fault, match="--labels"):
+            label_counts(_listed(wrong), whole)
+
+
+@pytest.mark.parametrize("examples", [150, 300, 1000, 6000])
+def test_a_share_below_the_number_of_classes_says_which_is_enough(examples: int) -> None:
+    whole = task("classify", examples)
+    with pytest.raises(Fault, match="has 2 classes") as fault:
+        label_counts(_listed("0.01%"), whole)
+    least = fault.value.do.split()[-1].rstrip("%.")
+    assert label_counts(_listed(f"{least}%"), whole)[0] == 2
+    lower = math.floor(float(least) * 100 - 1) / 100
+    assert round(lower / 100 * examples) < 2
+
+
+def test_layers_are_numbers_and_all() -> None:
+    assert layer_counts(_listed("2")) == (2,)
+    assert layer_counts(_listed("0, 2,all,0")) == (0, 2, None)
+    for wrong in ("-1", "2.5", "some"):
+        with pytest.raises(Fault, match="--layers"):
+            layer_counts(_listed(wrong))
