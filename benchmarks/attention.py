@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from foreword.bench.race import Work, race
+from benchmarks.race import Work, race
 from foreword.parts.visible import Banded, Causal, Pattern
 
 HEADS, SIZE, WINDOW = 8, 64, 256

@@ -11,12 +11,12 @@ from typing import Any, cast
 
 import torch
 
+from benchmarks import limits, peers
+from benchmarks.race import Times, Work, race
+from benchmarks.shapes import RATE
 from foreword.assembly import loader
 from foreword.assembly.build import model_for
 from foreword.basics.progress import say
-from foreword.bench import limits, peers
-from foreword.bench.race import Times, Work, race
-from foreword.bench.shapes import RATE
 from foreword.networks.base import Inputs, Model
 from foreword.objectives.examples import ExampleBatch
 from foreword.tokens.tokenizer import Tokenizer

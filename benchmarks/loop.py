@@ -15,8 +15,8 @@ from pydoc_data.topics import topics
 from statistics import median
 from typing import Any
 
+from benchmarks.limits import gemm_flops
 from foreword.assembly import loader
-from foreword.bench.limits import gemm_flops
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import Session
 from foreword.tokens.build import build_store

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from foreword.bench import peers, train
-from foreword.bench.shapes import SHAPES
+from benchmarks import peers, train
+from benchmarks.shapes import SHAPES
 
 SHAPE = replace(SHAPES["124m"], batch=8)
 STEPS = 2        # the optimizer's memory is there from the first step on, beside the activations in the second

@@ -294,7 +294,7 @@ def commands() -> str:
         if group.typer_instance
         for command in group.typer_instance.registered_commands
     ]
-    for verb in ("", *(command.name for command in app.registered_commands), *groups):
+    for verb in ("", *(command.name for command in app.registered_commands if not command.hidden), *groups):
         said = runner.invoke(
             app, [*str(verb).split(), "--help"], prog_name="foreword", terminal_width=WIDTH, env={"COLUMNS": str(WIDTH)}
         )

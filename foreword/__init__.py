@@ -15,7 +15,6 @@ transfer    what was learned from text, turned to labelled tasks
 compare     which of several is better, and how sure is that
 kernels     C for this processor, with the same in torch or Python beside it
 report      text, tables and plots on a page or in the terminal
-bench       our pace beside the machine's limits and other programs'
 cli         one file per verb
 """
 

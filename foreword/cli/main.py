@@ -10,7 +10,6 @@ import typer
 from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.version import VERSION
 from foreword.cli import (
-    bench,
     chat,
     check,
     corpus,
@@ -73,10 +72,15 @@ VERBS = (
     ("tree", tree.tree, "The recipes as a family tree."),
     ("list", listing.list_, "The recipes and parts there are."),
     ("demo", demo.demo, "From text to a report, in minutes."),
-    ("bench", bench.bench, "How fast this machine and we are."),
 )
 for verb, function, short in VERBS:
     app.command(verb, short_help=short)(function)
+@app.command("bench", hidden=True, context_settings=harness.PASSED_ON)
+def bench(context: typer.Context) -> None:
+    """Moved out of the program."""
+    raise Fault("benchmarks are not part of the program.", f"In the repository:  make bench ARGS='{' '.join(context.args)}'")
+
+
 app.add_typer(corpus.app, name="corpus", short_help="Make and ask about text before it becomes tokens.")
 app.command("harness", short_help="Ask a model with lm-evaluation-harness.", context_settings=harness.PASSED_ON)(harness.harness)
 

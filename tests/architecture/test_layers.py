@@ -121,7 +121,7 @@ def test_no_drawer_for_odds_and_ends() -> None:
 def test_transformers_is_met_only_at_the_border() -> None:
     for path in MODULES:
         room = path.relative_to(PACKAGE).parts[0]
-        if room not in ("exchange", "cli", "bench"):
+        if room not in ("exchange", "cli"):
             assert not {name for name in imports(path) if name.split(".")[0] == "transformers"}, path
 
 

@@ -18,7 +18,7 @@ def test_both_are_as_large_and_the_ratio_is_told(task: str, monkeypatch: pytest.
     rows = finetune.Rows(task, 3, 12, 8)
     mine, theirs = finetune.ours(rows)[1], finetune.theirs(rows, best=False)[1]
     assert mine.parameter_count() == theirs.num_parameters()
-    assert mine.network.spec.dropout.attention == theirs.config.attention_probs_dropout_prob == finetune.DROPOUT
+    assert mine.network.blocks[0].attention.dropout == theirs.config.attention_probs_dropout_prob == finetune.DROPOUT
     batch = rows.made()
     assert batch.there.sum(1).tolist() == [8, 10, 12]
     said = finetune.lines(rows, finetune.measure(rows, rounds=1, seconds=0.0, compiled=False))

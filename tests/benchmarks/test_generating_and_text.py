@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from foreword.bench import counts, generate, tokens
-from foreword.bench.race import race
-from foreword.bench.shapes import SHAPES, model_of
-from foreword.bench.texts import documents, wikitext
+from benchmarks import counts, generate, tokens
+from benchmarks.race import race
+from benchmarks.shapes import SHAPES, model_of
+from benchmarks.texts import documents, wikitext
 
 TINY = SHAPES["tiny"]
 

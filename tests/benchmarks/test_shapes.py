@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from benchmarks import peers, train
+from benchmarks.shapes import ALL, QUICK, SHAPES, batch_for, counted, model_of, recipe_for, shape_called
 from foreword.basics.messages import Fault
-from foreword.bench import peers, train
-from foreword.bench.shapes import ALL, QUICK, SHAPES, batch_for, counted, model_of, recipe_for, shape_called
 from foreword.networks.base import Inputs
 from foreword.objectives.base import NOTHING
 
@@ -55,7 +55,7 @@ def test_batches_are_what_the_shape_says(name):
 
 def test_no_candidate_has_dropout():
     for name in ("tiny", "tiny-bert"):
-        assert set(recipe_for(SHAPES[name]).network.dropout.model_dump().values()) == {0.0}
+        assert not any(recipe_for(SHAPES[name]).network.dropout.model_dump().values())
 
 
 def test_a_shape_that_is_not_there():
@@ -131,7 +131,7 @@ def test_a_step_of_a_peer_learns(best, monkeypatch):
 
 @pytest.mark.parametrize("name", ["tiny", "tiny-bert"])
 def test_a_small_race_of_everyone(name, monkeypatch):
-    monkeypatch.setattr("foreword.bench.limits.gemm_flops", lambda: 1e9)
+    monkeypatch.setattr("benchmarks.limits.gemm_flops", lambda: 1e9)
     found = train.measure([name], rounds=1, seconds=0.0, compiled=False)
     one = found["shapes"][0]
     assert "ours, eager" in one["candidates"]

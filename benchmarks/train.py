@@ -1,4 +1,4 @@
-"""`foreword bench train`: tokens a second of a whole training step, beside others' and the machine's matrix product."""
+"""`make bench ARGS=train`: tokens a second of a whole training step, beside others' and the machine's matrix product."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any, cast
 
 import torch
 
+from benchmarks import limits, peers
+from benchmarks.race import Times, Work, race
+from benchmarks.shapes import QUICK, Shape, batch_for, counted, model_of, recipe_for, shape_called
 from foreword.basics.progress import say
-from foreword.bench import limits, peers
-from foreword.bench.race import Times, Work, race
-from foreword.bench.shapes import QUICK, Shape, batch_for, counted, model_of, recipe_for, shape_called
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Compile, Hardware
 from foreword.training.learner import GradientLearner, GradientTraining

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 
-from foreword.bench.race import Work, seconds_of
+from benchmarks.race import Work, seconds_of
 
 SIZES = (1024, 1536, 2048)        # which is quickest depends on the caches
 READ = 495_000_000                # bytes: GPT-2's weights in float32, which no cache holds

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from foreword.bench import limits
-from foreword.bench.race import race
+from benchmarks import limits
+from benchmarks.race import race
 
 
 def test_candidates_take_turns():
@@ -23,7 +23,7 @@ def test_candidates_take_turns():
 
 def test_a_turn_lasts_as_long_as_it_is_given(monkeypatch):
     clock = iter(range(1000))
-    monkeypatch.setattr("foreword.bench.race.time.perf_counter", lambda: float(next(clock)))        # a call takes a second
+    monkeypatch.setattr("benchmarks.race.time.perf_counter", lambda: float(next(clock)))        # a call takes a second
     found = race({"quick": lambda: None}, rounds=3, seconds=2.5)
     assert found["quick"].calls == 9
     assert found["quick"].first == found["quick"].best == found["quick"].median == 1.0
@@ -35,7 +35,7 @@ def test_the_warm_up_does_not_count(monkeypatch):
     def work():
         now[0] += next(takes)
 
-    monkeypatch.setattr("foreword.bench.race.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("benchmarks.race.time.perf_counter", lambda: now[0])
     times = race({"one": work}, rounds=3, seconds=0.0)["one"]
     assert (times.first, times.best, times.median) == (100.0, 1.0, 2.0)
 

@@ -1,4 +1,4 @@
-"""`foreword bench generate`: tokens a second of greedy generation, beside others' and what the memory allows."""
+"""`make bench ARGS=generate`: tokens a second of greedy generation, beside others' and what the memory allows."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any
 
 import torch
 
+from benchmarks import limits
+from benchmarks.peers import there
+from benchmarks.race import race
+from benchmarks.shapes import Shape, counted, model_of, recipe_for, shape_called
 from foreword.assembly.build import language_model
 from foreword.basics.progress import say
-from foreword.bench import limits
-from foreword.bench.peers import there
-from foreword.bench.race import race
-from foreword.bench.shapes import Shape, counted, model_of, recipe_for, shape_called
 from foreword.exchange import hugging_face
 from foreword.generate.batch import generate as continued
 from foreword.generate.sample import Sampling

@@ -1,4 +1,4 @@
-"""`foreword bench counts`: tokens per core-second of modified Kneser-Ney, beside a figure of KenLM taken earlier."""
+"""`make bench ARGS=counts`: tokens per core-second of modified Kneser-Ney, beside a figure of KenLM taken earlier."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.race import race
+from benchmarks.texts import documents, wikitext
 from foreword.basics.progress import say
-from foreword.bench.race import race
-from foreword.bench.texts import documents, wikitext
 from foreword.counts.kneser_ney import KneserNey
 from foreword.tokens.kinds import Word
 

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foreword.bench.race import Work
-from foreword.bench.shapes import RATE, Shape, batch_for
+from benchmarks.race import Work
+from benchmarks.shapes import RATE, Shape, batch_for
 from foreword.objectives.base import NOTHING
 
 IGNORED = -100        # what transformers calls a target that is not charged

@@ -1,4 +1,4 @@
-"""`foreword bench tokens`: text to ids in megabytes per core-second, beside the libraries alone on the same text."""
+"""`make bench ARGS=tokens`: text to ids in megabytes per core-second, beside the libraries alone on the same text."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from benchmarks.race import Work, race
+from benchmarks.texts import documents, first, size_of
 from foreword.basics.progress import say
-from foreword.bench.race import Work, race
-from foreword.bench.texts import documents, first, size_of
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import ByteBPE
 from foreword.tokens.page import Page
