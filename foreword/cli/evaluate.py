@@ -121,6 +121,7 @@ def sort_words(given: list[str]) -> Words:
     tasks = [word for word in given if is_task(word) and not Path(word).is_dir()]
     models = [word for word in given if word not in tasks and word != "bits"]
     unknown = [word for word in models if not is_model(word)]
+    models_there(*(word for word in unknown if "@" in word and Path(word.rpartition("@")[0]).is_dir()))        # a step is missing
     if unknown and len(given) > len(unknown):
         near = next((word for word in unknown if did_you_mean(word, known())), unknown[0])
         raise Fault(f"{near!r} is neither a model that is there nor a task.{did_you_mean(near, known())}",

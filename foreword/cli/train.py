@@ -28,10 +28,16 @@ def train(
     auto_batch: Annotated[bool, typer.Option(
         "--auto-batch", help="A batch too large for the memory is taken in parts; it learns the same.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files beside metrics.jsonl.")] = False,
+    ask: Annotated[list[str] | None, typer.Option(
+        "--ask", help="Tasks asked without examples at each evaluation; report.html draws their scores.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, train nothing.")] = False,
 ) -> None:
     """Train a recipe. A run that was stopped goes on where it was when the same command is given again."""
+    from foreword.assembly.catalogue import find
+
+    find(recipe)        # a mistyped name is said before torch is imported
     from foreword.cli.preparing import data_for, recipe_for, settings_with, weighed
+    from foreword.evaluate.while_training import ZeroShot, training_report
     from foreword.runs.opening import open_model
     from foreword.runs.train import train as train_run
     from foreword.training.hardware import Hardware
@@ -49,4 +55,8 @@ def train(
     known = None if start is None else open_model(start).tokenizer
     found = data_for(chosen, sources, documents, column, known)
     name = f"{chosen.name}-{chosen.size}" if chosen.size else chosen.name
-    print(train_run(chosen, found, out or Path("runs") / name, tensorboard, hardware, start).path)
+    zero_shot = ZeroShot([word for words in ask for word in words.split(",")], chosen) if ask else None
+    run = train_run(chosen, found, out or Path("runs") / name, tensorboard, hardware, start, zero_shot)
+    if ask:
+        training_report(run).save(run.path)
+    print(run.path)

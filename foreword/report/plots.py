@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import itertools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,12 +63,18 @@ def columns(bins: Sequence[tuple[str, int, float]], xlabel: str, ylabel: str, no
     return Plot(3.4, draw, note)
 
 
-def curves(lines: Mapping[str, Points], xlabel: str, ylabel: str = "", title: str = "", height: float = 2.6) -> Plot:
-    """A line for each name, with its points where they are few. A line without a name is blue and has no legend."""
+def curves(lines: Mapping[str, Points], xlabel: str, ylabel: str = "", title: str = "", height: float = 2.6,
+           levels: Iterable[float] = ()) -> Plot:
+    """A line for each name, with its points where they are few. A line without a name is blue and has no legend.
+
+    `levels`: heights to compare with, dashed.
+    """
     def draw(axes: Axes) -> None:
         for (name, points), colour in zip(lines.items(), itertools.cycle(COLOURS if any(lines) else COLOURS[1:])):
             axes.plot(*zip(*points), color=colour, linewidth=1.4, marker="o" if len(points) < 30 else None, markersize=4,
                       label=name or None)
+        for level in levels:
+            axes.axhline(level, color=GREY, linewidth=0.8, linestyle="--")
         axes.set_xlabel(xlabel)
         axes.set_ylabel(ylabel)
         axes.set_title(title, fontsize=11, loc="left")

@@ -7,7 +7,7 @@ import platform
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -29,23 +29,26 @@ from foreword.networks.base import Model
 from foreword.runs.card import card
 from foreword.runs.folder import RunFolder
 from foreword.runs.starting import check_same_start, start_from
+from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 from foreword.training.learner import Learner, Report
 from foreword.training.trainer import Duty, Progress, Trainer
 
+Ask = Callable[[Model, Tokenizer], dict[str, dict[str, float]]]        # task -> metric -> value
 EVALUATING = 0.1       # the largest share of a wall-clock budget that evaluations on the way may take
 
 
 def train(recipe: Recipe, data: Path | Sequence[Source], out: Path, tensorboard: bool = False,
-          hardware: Hardware | None = None, start: Path | None = None) -> RunFolder:
+          hardware: Hardware | None = None, start: Path | None = None, ask: Ask | None = None) -> RunFolder:
     """Train until the recipe's budget is spent. A run that stopped before goes on from its last checkpoint.
 
-    `start`: a run or model folder whose weights are the first.
+    `start`: a run or model folder whose weights are the first. `ask`: called at each evaluation; metrics.jsonl keeps its answer.
     """
     store, valid = open_data(data, "train"), open_data(data, "valid")
     check_tokenizer(recipe, store.tokenizer, str(store.folder))
     run = RunFolder(out)
     session = Session(recipe, store, valid, run, hardware)        # what can be wrong is found before the folder is made
+    session.ask = ask
     begun = start_from(start, recipe, session.model, session.tokenizer) if start else {}
     check_same_start(run, begun)
     if not run.claim(recipe, store.data) and begun:
@@ -65,6 +68,7 @@ class Session:
     """One sitting at a run: from its last checkpoint to the end of the budget, or to an interruption."""
 
     ticker: Ticker | None = None         # while it trains
+    ask: Ask | None = None               # what else is asked at an evaluation
 
     def __init__(self, recipe: Recipe, store: Data, valid: Data, run: RunFolder, hardware: Hardware | None = None):
         self.recipe, self.store, self.valid, self.run, self.hardware = recipe, store, valid, run, hardware or Hardware()
@@ -162,12 +166,13 @@ class Session:
             return           # a few seconds are given for training; the last evaluation still comes
         began = clock()
         found, by_source = self.measure()
+        asked = {"asked": self.ask(self.model, self.tokenizer)} if found and self.ask else {}
         self.evaluating += clock() - began
         if not found:
             return
         total = sum(found.values())
         best = math.isfinite(total) and (not progress.best or total < progress.best["valid"])
-        record = {"step": progress.step, "tokens": progress.tokens, "valid": found, **by_source, "best": best}
+        record = {"step": progress.step, "tokens": progress.tokens, "valid": found, **by_source, **asked, "best": best}
         self._note(record)
         self._draw("valid", {"step": progress.step, **found})
         if best:

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from foreword.tasks.task import known, opened
-from tests.cli.program import run
+from tests.cli.program import TINY, run
 
 FILE = """name = "opposites"
 about = "What is the opposite?"
@@ -134,3 +134,19 @@ def test_built_in_tasks_of_each_kind(made, data):
               "word-scramble/reversed", "translation/en-de", "dialogsum", "squad", "sst2", "--limit", 4, "--data", data).right()
     for word in ("ROUGE-L", "BLEU", "F1", "exact match", "perplexity", "accuracy, no stop words"):
         assert word in out
+
+
+def test_a_training_asks_tasks_as_it_goes_and_its_saved_steps_are_models(made, task, tmp_path):
+    out = tmp_path / "run"
+    run("train", "gpt2", *TINY, "--budget", 8, "--set", 'training.evaluate="4"', "--set", 'training.save="4"',
+        "--data", made("bpe"), "--out", out, "--ask", task).right()
+    records = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [one["step"] for one in records if "asked" in one] == [4, 8]
+    assert "<svg" in (out / "report.html").read_text(encoding="utf-8")
+    score = json.loads(run("evaluate", f"{out}@4", task, "--shots", 0, "--json").right())["scores"][0]
+    assert score["metrics"]["accuracy"]["value"] == records[[one["step"] for one in records].index(4) + 1]["asked"]["opposites"]["accuracy"]
+    assert run("generate", f"{out}@4", "The", "--max-tokens", 4).right().startswith("The")
+    for command in (["evaluate", f"{out}@5", task], ["generate", f"{out}@5"]):
+        assert "has no step 5. Steps there are: 4, 8." in run(*command).fault()
+    assert run("train", "bert", *TINY, "--data", made("pieces"), "--out", tmp_path / "b", "--ask", task).fault().startswith(
+        "bert does not predict next tokens")
