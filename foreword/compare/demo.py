@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,12 @@ from foreword.basics.budget import Budget
 from foreword.basics.files import read_json, write_atomically, write_json
 from foreword.basics.messages import Fault, RunFailed, duration, thousands
 from foreword.basics.progress import say, ticking
+from foreword.compare.continuations import continuations
 from foreword.evaluate.bits_report import results
 from foreword.evaluate.held_out import Corpus, ask, mix
 from foreword.evaluate.score import Score
 from foreword.model import LoadedModel, load
-from foreword.report import Facts, Plot, Report, Sample, Section
+from foreword.report import Facts, Plot, Report, Section
 from foreword.report.plots import bars, curves
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import train
@@ -28,11 +29,12 @@ from foreword.text.dedup import without_near_duplicates
 from foreword.text.found import found_documents
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import ByteBPE
+from foreword.tokens.store import TokenStore
 from foreword.training.hardware import Hardware
 
 VOCABULARY = 4096
 EVALUATED = 400_000        # bytes of held-out text: enough for three digits, little enough for seconds
-SAMPLES = 5
+SAMPLES = 4               # passages of held-out text that the models continue
 UNIT = ("Bits per byte: how many bits a model needs, on average, to write down one byte of held-out text. Guessing at "
         "random among all bytes costs 8. It does not depend on the tokenizer, so all models can be compared.")
 
@@ -80,8 +82,8 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0, doc
     mixed = f"{NEURAL.label} + Kneser-Ney 5"
     parts = {label: models[label] for label in (NEURAL.label, "Kneser-Ney 5")}
     scores[mixed], weights = mix(parts, answers, held_out)
-    found = report(scores, models, runs[NEURAL.label], gathered, weights, mixed, results(scores, held_out.name, weights))
-    print("\n".join(found.sections[0].terminal()))
+    found = report(scores, parts, runs[NEURAL.label], gathered, weights, mixed, results(scores, held_out.name, weights))
+    found.show()
     return found.save(out, "report.json")
 
 
@@ -120,22 +122,24 @@ def gather(data: Sequence[Path], out: Path, documents: str = "auto") -> tuple[Pa
     return path, report
 
 
-def report(scores: dict[str, Score], models: dict[str, LoadedModel], run: RunFolder, gathered: dict[str, Any],
+def report(scores: dict[str, Score], writers: dict[str, LoadedModel], run: RunFolder, gathered: dict[str, Any],
            weights: dict[str, float], mixed: str, table: Section) -> Report:
-    texts = models[NEURAL.label].generate("", n=SAMPLES, max_tokens=120, temperature=0.8, top_p=0.95, seed=1)
-    say("five samples of " + NEURAL.label + ":")
-    for text in texts:
-        print("---\n" + text.strip())
-    samples = [Sample(f"{NEURAL.label}, from nothing, temperature 0.8, top_p 0.95", text.strip("\n")) for text in texts]
+    written = continuations(writers, held_out_texts(run), SAMPLES)
     passport, recipe = run.passport(), run.recipe()
     bits = {name: score.bits_per_byte or 0.0 for name, score in scores.items()}
     return Report("What this text taught seven language models", verdict(scores, weights, mixed, passport["seconds"]), [
         Section("How well each model predicts text it has never seen", *table.blocks,
                 bars(bits, "bits per byte of held-out text (shorter is better)", min(bits, key=bits.__getitem__), UNIT)),
-        Section("Learning", learning(run)), Section("What it writes", *samples),
+        Section("Learning", learning(run)), Section("How held-out text goes on, and what the models write", *written),
         Section("How this was made", Facts(facts(gathered, passport, recipe, weights),
                                            ("Every setting of the trained network", toml.write(recipe.values()))))],
         {label: score.values() for label, score in scores.items()})
+
+
+def held_out_texts(run: RunFolder) -> Iterator[str]:
+    store = TokenStore.open(Path(run.passport()["store"]), "test")
+    for number in range(store.documents):
+        yield store.tokenizer.decode(store.document(number))
 
 
 def learning(run: RunFolder) -> Plot:

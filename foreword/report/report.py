@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -84,6 +85,22 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Continuations:
+    """A prompt, and how it goes on according to each of several."""
+
+    prompt: str
+    texts: Mapping[str, str]             # by who wrote it
+    kind = "continuations"
+
+    def terminal(self) -> Iterator[str]:
+        width = max(map(len, self.texts), default=0)
+        yield ""
+        for name, text in {"": self.prompt, **self.texts}.items():
+            words, margin = " ".join(text.split()), " " * (width + 2)
+            yield textwrap.fill(words, 110, initial_indent=f"{name:>{width}}  ", subsequent_indent=margin)
+
+
+@dataclass(frozen=True)
 class Facts:
     """How something was made: names and values, and what unfolds below them."""
 
@@ -95,7 +112,7 @@ class Facts:
         yield from ()
 
 
-Block = Text | Table | Plot | Sample | Facts
+Block = Text | Table | Plot | Sample | Continuations | Facts
 
 
 class Section:

@@ -74,11 +74,19 @@ def test_the_page_needs_nothing_else(demo) -> None:
     assert content.startswith("<!doctype html>")
 
 
-def test_there_are_five_samples(demo) -> None:
-    samples = page(demo).split('<figure class="sample">')[1:]
-    assert len(samples) == 5
-    assert all(re.search(r"<pre>\s*\S", sample) for sample in samples)
-    assert demo[2].out.count("---\n") >= 5
+def test_held_out_text_stands_beside_what_the_models_write(demo) -> None:
+    samples = [html.unescape(one.split("</figure>")[0]) for one in page(demo).split('<figure class="sample">')[1:]]
+    assert len(samples) == 4
+    texts = [json.loads(line)["text"] for line in (demo[1] / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
+    for sample in samples:
+        prompt, = re.findall(r"<b>(.+?)</b>", sample, re.DOTALL)
+        names = re.findall(r"<dt>(.+?)</dt>", sample)
+        assert names == ["the text itself", "modern GPT", "Kneser-Ney 5"]
+        rest = re.findall(r"<dd><pre>(.*?)</pre>", sample, re.DOTALL)[0].removesuffix(" ...")
+        assert len(rest) > 20
+        assert any(prompt + rest in text or f"{prompt}\n{rest}" in text for text in texts)
+        assert " ".join(prompt.split())[:60] in demo[2].out
+    assert demo[2].out.count("the text itself") == 4
 
 
 def test_copies_are_left_out_before_the_split(demo) -> None:
