@@ -21,8 +21,8 @@ from foreword.networks.base import Inputs, Model
 from foreword.objectives.examples import ExampleBatch
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
+from foreword.training.gradient import GradientLearner, GradientTraining
 from foreword.training.hardware import Hardware
-from foreword.training.learner import GradientLearner, GradientTraining
 
 LAYERS, WIDTH, HEADS, VOCABULARY, CONTEXT, DROPOUT = 6, 384, 12, 30522, 512, 0.1
 GOAL = 1.2        # times an eager peer, as for pretraining

@@ -15,7 +15,6 @@ from benchmarks import limits
 from benchmarks.peers import there
 from benchmarks.race import race
 from benchmarks.shapes import Shape, counted, model_of, recipe_for, shape_called
-from foreword.assembly.build import language_model
 from foreword.basics.progress import say
 from foreword.exchange import hugging_face
 from foreword.generate.batch import generate as continued
@@ -37,7 +36,7 @@ Write = Callable[[Ids], list[list[int]]]        # prompts -> what follows each, 
 
 def reader(model: Model, vocabulary: Vocabulary, precision: str) -> LanguageModel:
     """Our model, ready to be asked for next tokens."""
-    return language_model(freeze(model, precision), vocabulary)
+    return freeze(model, precision).language_model(vocabulary)
 
 
 def measure(name: str = "124m", batches: Sequence[int] = (1, 8, 32), rounds: int = 2) -> dict[str, Any]:

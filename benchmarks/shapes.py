@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from foreword.assembly import loader
-from foreword.assembly.build import model_for
+from foreword.assembly.build import network_for
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.networks.base import Inputs, Model
@@ -85,7 +85,7 @@ def recipe_for(shape: Shape, context: int | None = None) -> Recipe:
 
 def model_of(shape: Shape, context: int | None = None) -> Model:
     torch.manual_seed(0)
-    return model_for(recipe_for(shape, context), Vocabulary(shape.vocabulary, -1, ()))
+    return network_for(recipe_for(shape, context), Vocabulary(shape.vocabulary, -1, ()))
 
 
 def counted(model: Model) -> tuple[int, int]:

@@ -13,8 +13,8 @@ from benchmarks.race import Times, Work, race
 from benchmarks.shapes import QUICK, Shape, batch_for, counted, model_of, recipe_for, shape_called
 from foreword.basics.progress import say
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.gradient import GradientLearner, GradientTraining
 from foreword.training.hardware import Compile, Hardware
-from foreword.training.learner import GradientLearner, GradientTraining
 
 GEMM = "matrix product"
 OURS = "ours"        # what the names of our own candidates begin with

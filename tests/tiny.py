@@ -15,7 +15,7 @@ import pytest
 import torch
 
 from foreword.assembly import catalogue, loader
-from foreword.assembly.build import language_model, model_for
+from foreword.assembly.build import model_for
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Interrupted
 from foreword.basics.seeds import chance
@@ -137,7 +137,7 @@ def reader(name: str, store: TokenStore, held_out: TokenStore | None = None) -> 
     """What answers questions about next tokens for a recipe: random weights, or counts of the store."""
     recipe = tiny(name)
     model = drawn(recipe, store.tokenizer) if recipe.head is not None else counted(recipe, store, held_out)
-    return language_model(model, store.tokenizer.vocabulary())
+    return model.language_model(store.tokenizer.vocabulary())
 
 
 def learner_for(recipe: Recipe, store: TokenStore, dtype: torch.dtype = torch.float32,

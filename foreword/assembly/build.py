@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.messages import Fault
-from foreword.networks.base import Model
-from foreword.networks.language_model import LanguageModel
+from foreword.networks.base import Model, NetworkSpec
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
+from foreword.training.learner import LearnedModel
 
 
-def model_for(recipe: Recipe, vocabulary: Vocabulary) -> Any:
-    """A network with its heads, or a count model."""
-    made = recipe.network.build(vocabulary)        # type: ignore[attr-defined]
-    head = recipe.head
-    if head is None:
-        return made
+def model_for(recipe: Recipe, vocabulary: Vocabulary) -> LearnedModel:
+    """A network with its heads, or a count model, before it has learned anything."""
+    if isinstance(recipe.network, NetworkSpec):
+        return network_for(recipe, vocabulary)
+    return recipe.network.build(vocabulary)
+
+
+def network_for(recipe: Recipe, vocabulary: Vocabulary) -> Model:
+    """The network of a recipe, with the heads that its objective asks for."""
+    spec, head = recipe.network, recipe.head
+    if not isinstance(spec, NetworkSpec) or head is None:
+        raise Fault(f"{recipe.name} is no network: it learns by {spec.trained_by}.")
+    made = spec.build(vocabulary)
 
     def token_head(width: int | None = None, table: Tensor | None = None) -> nn.Module:
         return head.build(width or made.width, vocabulary.size, made.table() if table is None else table)
@@ -31,21 +36,23 @@ def model_for(recipe: Recipe, vocabulary: Vocabulary) -> Any:
     return Model(made, heads)
 
 
-def blank_model(recipe: Recipe, vocabulary: Vocabulary, device: str = "cpu") -> Any:
+def blank_model(recipe: Recipe, vocabulary: Vocabulary, device: str = "cpu") -> LearnedModel:
     """The same without drawing any weight: for weights that are about to be read from a file."""
+    return blank_network(recipe, vocabulary, device) if isinstance(recipe.network, NetworkSpec) else model_for(recipe, vocabulary)
+
+
+def blank_network(recipe: Recipe, vocabulary: Vocabulary, device: str = "cpu") -> Model:
     made = shape_of(recipe, vocabulary)
-    if not isinstance(made, Model):
-        return made
     if any(buffer.is_meta for buffer in made.computed()):
         with torch.random.fork_rng(devices=[]):        # what is computed and not saved (a table of sinusoids) is computed again
-            return model_for(recipe, vocabulary).to(device)
+            return network_for(recipe, vocabulary).to(device)
     return allotted(made, device)
 
 
-def shape_of(recipe: Recipe, vocabulary: Vocabulary) -> Any:
-    """The same without weights: every tensor has its shape and takes no memory."""
+def shape_of(recipe: Recipe, vocabulary: Vocabulary) -> Model:
+    """The network without weights: every tensor has its shape and takes no memory."""
     with torch.device("meta"):
-        return model_for(recipe, vocabulary)
+        return network_for(recipe, vocabulary)
 
 
 def allotted(made: Model, device: str = "cpu") -> Model:
@@ -60,13 +67,6 @@ def allotted(made: Model, device: str = "cpu") -> Model:
                 real[id(weight)] = nn.Parameter(empty) if isinstance(weight, nn.Parameter) else empty
             setattr(module, name, real[id(weight)])
     return made
-
-
-def language_model(model: Any, vocabulary: Vocabulary) -> LanguageModel:
-    """What can be asked for next-token probabilities: a count model itself, or a network through its head."""
-    if isinstance(model, Model):
-        return model.network.language_model(model.heads["tokens"], vocabulary)
-    return model
 
 
 def check_tokenizer(recipe: Recipe, tokenizer: Tokenizer, where: str) -> None:

@@ -64,7 +64,7 @@ class Mixture:
 
     def vocabulary(self) -> Vocabulary:
         """The tokenizer's, with how often each id occurs in all stores together."""
-        return replace(self.tokenizer.vocabulary(), counts=sum(store.counts for store in self.stores))
+        return replace(self.tokenizer.vocabulary(), counts=np.sum([store.counts for store in self.stores], 0))
 
     @cached_property
     def data(self) -> str:

@@ -7,7 +7,7 @@ mixtures of orders and ARPA files all end in this form, so they are read by the 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -32,7 +32,7 @@ class Tabled(CountModel):
     def each(self, tokens: np.ndarray, opens: np.ndarray) -> np.ndarray:
         """Probability of every token given what is before it, since the last position in `opens`."""
 
-    def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         state = self.trie.state([self.checked(prompt) for prompt in prompts])
         return logarithm(self.spread(state)), state
 
@@ -40,7 +40,7 @@ class Tabled(CountModel):
         state = self.trie.push(state, self.checked(tokens))
         return logarithm(self.spread(state)), state
 
-    def score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
+    def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
         if not sequences:
             return []
         starts = [max(start, 1) for start in starts]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -42,6 +43,13 @@ class CountModel(ABC):
         self.events[list(vocabulary.silent)] = False
         self.runs: list[np.ndarray] = []
 
+    def parameter_count(self) -> int:
+        return 0
+
+    def language_model(self, vocabulary: Vocabulary) -> CountModel:
+        """It answers for itself."""
+        return self
+
     def count(self, ids: np.ndarray) -> int:
         """Add one run of the stream; it goes on where the run before it stopped."""
         ids = self.checked(ids)
@@ -77,7 +85,7 @@ class CountModel(ABC):
         """Turn counts into probabilities; may be called again after more counting."""
 
     @abstractmethod
-    def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, Any]:
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, Any]:
         """Log-probabilities of the next token [batch, size] and a state; an empty prompt is a document's start."""
 
     @abstractmethod
@@ -91,7 +99,7 @@ class CountModel(ABC):
         return np.concatenate([state, other])
 
     @abstractmethod
-    def score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
+    def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
         """Log-probability of sequences[i][j] given all before it in that sequence, for every j >= max(starts[i], 1)."""
 
     @abstractmethod

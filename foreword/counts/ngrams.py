@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -79,13 +80,13 @@ class UniformModel(CountModel):
     def estimate(self, held_out: np.ndarray | None = None) -> None:
         """There is nothing to learn."""
 
-    def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         return np.tile(self.log_probs, (len(prompts), 1)), np.zeros((len(prompts), 0), np.int64)
 
     def advance(self, tokens: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return np.tile(self.log_probs, (len(tokens), 1)), state
 
-    def score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
+    def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
         return [self.log_probs[self.checked(ids)[max(start, 1):]] for ids, start in zip(sequences, starts)]
 
     def arrays(self) -> dict[str, np.ndarray]:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name, TaskClass, classic
+from foreword.assembly.recipe import Recipe
+from foreword.exchange.family import Activations, ActivationsBack, Family, Name, TaskClass, classic, stack_of
 from foreword.networks.base import Model
+from foreword.networks.bidirectional import BidirectionalTransformerSpec
+from foreword.parts.heads import TransformedSoftmax
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -17,7 +19,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     found = [Name(f"network.embeddings.{ours}.weight", (f"embeddings.{theirs}_embeddings.weight",))
              for ours, theirs in (("tokens", "word"), ("positions", "position"), ("segments", "token_type"))]
     found += both("network.embeddings.norm", "embeddings.LayerNorm")
-    for i in range(recipe.network.layers):       # type: ignore[attr-defined]
+    for i in range(stack_of(recipe).layers):
         ours, theirs = f"network.blocks.{i}", f"encoder.layer.{i}"
         found += both(f"{ours}.attention.project",
                       *(f"{theirs}.attention.self.{part}" for part in ("query", "key", "value")))
@@ -78,9 +80,9 @@ def unsupported(config: dict[str, Any]) -> list[str]:
 def fits(recipe: Recipe) -> bool:
     """Their class has one head, which shares the table, the activation and the epsilon of the network."""
     network, head = recipe.network, recipe.head
-    return (kind(network) == "bidirectional_transformer" and classic(network) and network.norm == "after"  # type: ignore[attr-defined]
-            and head is not None and kind(head) == "transformed_softmax" and head.tied
-            and (head.activation, head.norm_epsilon) == (network.activation, network.norm_epsilon))  # type: ignore[attr-defined]
+    return (isinstance(network, BidirectionalTransformerSpec) and classic(network) and network.norm == "after"
+            and isinstance(head, TransformedSoftmax) and head.tied
+            and (head.activation, head.norm_epsilon) == (network.activation, network.norm_epsilon))
 
 
 def heads(there: set[str]) -> set[str]:

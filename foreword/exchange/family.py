@@ -9,6 +9,8 @@ from typing import Any
 
 from foreword.assembly.recipe import Recipe, kind
 from foreword.networks.base import Model
+from foreword.parts.positions import Learned
+from foreword.parts.stack import StackSpec
 from foreword.tokens.tokenizer import Tokenizer
 
 Activations = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu", "relu": "relu", "relu_squared": "relu2"}
@@ -71,6 +73,13 @@ def task_of(recipe: Recipe) -> Any:
     return getattr(recipe.objective, "parts", [recipe.objective])[0] if recipe.objective.labelled else None
 
 
+def stack_of(recipe: Recipe) -> StackSpec:
+    """The settings of the recipe's Transformer blocks."""
+    if not isinstance(recipe.network, StackSpec):
+        raise TypeError(f"{kind(recipe.network)} is no stack of Transformer blocks")
+    return recipe.network
+
+
 def looks_back(recipe: Recipe) -> bool:
     return "generate" in recipe.abilities() or recipe.objective.labelled
 
@@ -81,8 +90,13 @@ def classic(network: Any) -> bool:
 
 
 def learned_and_layered(network: Any) -> bool:
-    return (kind(network.positions) == "learned" and network.norm_kind == "layer" and network.bias and not network.qk_norm
-            and not getattr(network, "embedding_norm", False))
+    return (network.positions == Learned() and network.norm_kind == "layer" and network.bias and not network.qk_norm
+            and not getattr(network, "embedding_norm", False) and usual_widths(network))
+
+
+def usual_widths(network: Any) -> bool:
+    """Token vectors as wide as the blocks, heads that share that width, scores scaled by their size."""
+    return network.embedding is None and network.head_size is None and network.attention_scale is None
 
 
 def windows(network: Any) -> list[int | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Family, Name, TaskClass, classic, looks_back
+from foreword.exchange.family import Family, Name, TaskClass, classic, looks_back, stack_of
 from foreword.exchange.gpt2 import block_names, lm_head
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -17,7 +17,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     return [
         Name("network.embeddings.tokens.weight", ("tokens_embed.weight",)),
         Name("network.embeddings.positions.weight", ("positions_embed.weight",)),
-        *block_names(recipe.network.layers),           # type: ignore[attr-defined]
+        *block_names(stack_of(recipe).layers),
         *lm_head(recipe, heads),
     ]
 

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name, TaskClass, classic, looks_back
+from foreword.exchange.family import (
+    Activations,
+    ActivationsBack,
+    Family,
+    Name,
+    TaskClass,
+    classic,
+    looks_back,
+    stack_of,
+)
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -32,7 +41,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     return [
         Name("network.embeddings.tokens.weight", ("wte.weight",)),
         Name("network.embeddings.positions.weight", ("wpe.weight",)),
-        *block_names(recipe.network.layers),           # type: ignore[attr-defined]
+        *block_names(stack_of(recipe).layers),
         Name("network.norm.weight", ("ln_f.weight",)), Name("network.norm.bias", ("ln_f.bias",)),
         *lm_head(recipe, heads),
     ]

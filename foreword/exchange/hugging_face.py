@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from foreword.assembly import loader
-from foreword.assembly.build import blank_model
+from foreword.assembly.build import blank_model, blank_network
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault
@@ -25,6 +25,7 @@ from foreword.exchange.family import Family, Name, task_of
 from foreword.networks.base import Model
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
+from foreword.training.learner import LearnedModel
 
 FAMILIES: dict[str, Family] = {family.model_type: family
                                for family in (gpt2.FAMILY, gpt1.FAMILY, gpt_neo.FAMILY, bert.FAMILY, nanochat.FAMILY)}
@@ -39,9 +40,16 @@ class Loaded:
     """What a model folder holds."""
 
     recipe: Recipe
-    model: Any                        # Model or CountModel
+    model: LearnedModel
     tokenizer: Tokenizer | None       # a folder of weights alone has none
     unread: dict[str, Tensor] = field(default_factory=dict)       # by their names: what no head of the model uses
+
+
+def network_of(loaded: Loaded) -> Model:
+    """The model, where only a network will do."""
+    if not isinstance(loaded.model, Model):
+        raise Fault(f"{loaded.recipe.name} is no network: it learns by {loaded.recipe.network.trained_by}.")
+    return loaded.model
 
 
 def family_of(recipe: Recipe) -> Family | None:
@@ -56,11 +64,11 @@ def family_of(recipe: Recipe) -> Family | None:
     return next((family for family in FAMILIES.values() if family.fits(recipe) and has(family)), None)
 
 
-def write(folder: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer | None, card: str = "") -> None:
+def write(folder: Path, recipe: Recipe, model: LearnedModel, tokenizer: Tokenizer | None, card: str = "") -> None:
     """A model folder. `folder` is written in place: callers who need it whole or not at all write it beside and rename."""
     folder.mkdir(parents=True, exist_ok=True)
     family = family_of(recipe)
-    if family is None:
+    if family is None or not isinstance(model, Model):
         config, tensors = _own(recipe, model)
     else:
         task = task_of(recipe)
@@ -78,13 +86,10 @@ def write(folder: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer | None,
     write_text(folder / "README.md", card or f"# {recipe.name}\n")
 
 
-def _own(recipe: Recipe, model: Any) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    if isinstance(model, CountModel):
-        arrays = {name: torch.from_numpy(array.copy()) for name, array in model.arrays().items()}
-    else:
-        arrays = {name: tensor.detach().contiguous() for name, tensor in model.weights().items()}
-    made = type(model if isinstance(model, CountModel) else model.network).__name__
-    spare = {} if isinstance(model, CountModel) else {"vocabulary": model.network.table().size(0)}   # at least the tokenizer's
+def _own(recipe: Recipe, model: LearnedModel) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    arrays = {name: torch.as_tensor(array).clone().contiguous() for name, array in model.arrays().items()}
+    made = type(model.network if isinstance(model, Model) else model).__name__
+    spare = {"vocabulary": model.network.table().size(0)} if isinstance(model, Model) else {}   # at least the tokenizer's
     own = {"format": FORMAT, "recipe": recipe.values(), **spare}
     return {"model_type": OWN, "architectures": [made], "foreword": own}, arrays
 
@@ -142,6 +147,7 @@ def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], 
     if isinstance(model, CountModel):
         model.restore({name: tensor.numpy() for name, tensor in tensors.items()})
         return Loaded(recipe, model, tokenizer)
+    assert isinstance(model, Model)
     place(model, [Name(name, (name,)) for name in model.weights()], tensors, str(folder))
     return Loaded(recipe, model.eval(), tokenizer)
 
@@ -167,7 +173,7 @@ def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: 
     names = family.every_name(recipe, heads)
     table = next(name.theirs[0] for name in names if name.ours == "network.embeddings.tokens.weight")
     size = tensors[table].size(0) if table in tensors else int(config.get("vocab_size", 1))
-    model = blank_model(recipe, Vocabulary(int(size), tokenizer.vocabulary().end if tokenizer else -1, ()))
+    model = blank_network(recipe, Vocabulary(int(size), tokenizer.vocabulary().end if tokenizer else -1, ()))
     for name in set(model.heads) - heads:
         del model.heads[name]          # a trunk without this head (BertModel): what is not there is not invented
     for copy, original in family.copies:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name, windows
+from foreword.exchange.family import Activations, ActivationsBack, Family, Name, stack_of, windows
 from foreword.exchange.gpt2 import lm_head
 from foreword.tokens.tokenizer import Tokenizer
 
 
 def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     found = [Name("network.embeddings.tokens.weight", ("embed_tokens.weight",))]
-    for i in range(cast(Any, recipe.network).layers):
+    for i in range(stack_of(recipe).layers):
         ours, theirs = f"network.blocks.{i}", f"layers.{i}"
         found.append(Name(f"{ours}.attention.project.weight",
                           tuple(f"{theirs}.self_attn.{part}_proj.weight" for part in "qkv")))

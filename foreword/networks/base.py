@@ -56,7 +56,7 @@ class Network(nn.Module):
         """The table of token vectors, for a head that shares it."""
         return self.tables()["tokens"]
 
-    def tables(self) -> dict[str, nn.Parameter]:
+    def tables(self) -> dict[str, Tensor]:
         """Tables with a row for each token ("tokens") or position ("positions"): their length may differ from model to model."""
         raise TypeError(f"{type(self).__name__} does not name its tables.")
 
@@ -111,6 +111,12 @@ class Model(nn.Module):
         """Buffers that are not saved, because building the network computes them."""
         saved = self.state_dict()
         return [buffer for name, buffer in self.named_buffers() if name not in saved]
+
+    def arrays(self) -> dict[str, Tensor]:
+        return {name: tensor.detach() for name, tensor in self.weights().items()}
+
+    def language_model(self, vocabulary: Vocabulary) -> LanguageModel:
+        return self.network.language_model(self.heads["tokens"], vocabulary)
 
     def parameter_count(self) -> int:
         return sum(parameter.numel() for parameter in self.parameters())

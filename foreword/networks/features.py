@@ -156,7 +156,7 @@ class Features(Network):
         self.trunk.eval()        # what is frozen has no dropout either
         return self
 
-    def tables(self) -> dict[str, nn.Parameter]:
+    def tables(self) -> dict[str, Tensor]:
         return self.trunk.tables()
 
     def levels(self) -> list[list[nn.Parameter]]:

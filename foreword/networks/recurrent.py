@@ -76,7 +76,7 @@ class Recurrent(Network):
             outputs.append(out)
         return [torch.cat(layer, 1) for layer in zip(*outputs)], state
 
-    def tables(self) -> dict[str, nn.Parameter]:
+    def tables(self) -> dict[str, Tensor]:
         return {"tokens": self.tokens.weight}
 
     def levels(self) -> list[list[nn.Parameter]]:

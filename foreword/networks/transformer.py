@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from torch import nn
+from torch import Tensor, nn
 
 from foreword.networks.base import Network
 from foreword.parts.embeddings import Embeddings, widening
@@ -16,7 +16,7 @@ class Transformer(Network):
         self.stack, self.width, self.context = spec, spec.width, spec.context
         self.embeddings, self.widen, self.blocks = embeddings, widening(spec), spec.blocks()
 
-    def tables(self) -> dict[str, nn.Parameter]:
+    def tables(self) -> dict[str, Tensor]:
         tokens, positions = self.embeddings.tokens, self.embeddings.positions
         found = {"positions": positions.weight} if isinstance(positions, PositionTable) else {}
         return {"tokens": tokens.weight, **found}

@@ -55,6 +55,7 @@ class Charge:
 
     total: Tensor
     weight: float = 1.0
+    guesses: int | None = None        # how many they are, where only the forward pass knows; None: as the batch says
 
 
 @dataclass(frozen=True)
@@ -62,6 +63,10 @@ class Loss:
     charges: dict[str, Charge]
     state: State = None
     costs: dict[str, Tensor] = field(default_factory=dict)
+
+    def guesses(self) -> dict[str, int]:
+        """Those that only the forward pass knows."""
+        return {name: charge.guesses for name, charge in self.charges.items() if charge.guesses is not None}
 
 
 class MakeTokenHead(Protocol):
@@ -77,6 +82,7 @@ class Objective(Spec):
     overlap: ClassVar[int] = 0                                 # ids that end a row, only guessed: the next row reads them
     specials: ClassVar[tuple[str, ...]] = ()                   # the special tokens it cannot do without
     labelled: ClassVar[bool] = False                           # it learns from labelled examples, not from text
+    counts_late: ClassVar[bool] = False                        # some charges have guesses that only the forward pass counts
 
     def abilities(self) -> dict[str, frozenset[str]]:
         """What it teaches a model to do, by the head that it takes: "score", "generate", "fill", "predict", "translate"."""

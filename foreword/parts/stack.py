@@ -142,7 +142,7 @@ class StackSpec(Spec):
         return Block(self._attention(), forward, around, self._attention(relative=False) if cross else None)
 
     def _attention(self, relative: bool = True) -> Attention:
-        scores = DotProduct(self.size, self.attention_scale)
+        scores: nn.Module = DotProduct(self.size, self.attention_scale)
         if relative and isinstance(self.positions, Relative):
             scores = RelativeScores(self.width, self.heads, self.size)
         return Attention(self.width, self.heads, self.size, self.dropout.attention, self.bias, self.qkv_bias, scores,

@@ -85,12 +85,12 @@ def flops_of(recipe: Recipe, model: Model) -> tuple[float, float]:
     Six for every number of a matrix that meets a token: two forward, four back. The token head meets only what is guessed.
     And 12 x width for each key that a query meets, seen or not: a mask hides scores that are computed all the same.
     """
-    positions, spec = positions_in(recipe), recipe.network
+    positions = positions_in(recipe)
     table = sum(p.numel() for p in model.heads["tokens"].parameters() if p.dim() > 1)
     attention = 0.0
     if blocks := layers(model):
         windows = getattr(model.network, "windows", [None] * len(blocks))
-        attention = 12 * spec.width * sum(scores(positions, window) for window in windows) / positions      # type: ignore[attr-defined]
+        attention = 12 * model.network.width * sum(scores(positions, window) for window in windows) / positions
     return 6 * (matrices(model.network) + guessed(recipe) * table) + attention, attention
 
 

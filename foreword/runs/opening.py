@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import torch
 
-from foreword.assembly.build import language_model
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, thousands
 from foreword.exchange import hugging_face
@@ -119,4 +118,4 @@ class TrainedModel:
     @cached_property
     def language_model(self) -> LanguageModel:
         self._need("score")
-        return language_model(self.model, self.tokenizer.vocabulary())
+        return self.model.language_model(self.tokenizer.vocabulary())

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from foreword.assembly.build import model_for
+from foreword.assembly.build import network_for
 from foreword.assembly.recipe import Recipe
 from foreword.networks.base import Inputs
 from foreword.objectives.base import Batch
@@ -57,7 +57,7 @@ def _recompute(recipe: Recipe) -> bool:
 
 def _whole(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Hardware, rows: int) -> float:
     """Tokens a second of whole steps: passes of `rows` rows, and one step of the optimizer for a batch of them."""
-    model = model_for(recipe, vocabulary).to(hardware.device).train()
+    model = network_for(recipe, vocabulary).to(hardware.device).train()
     optimizers = recipe.training.optimizer.build(model)            # type: ignore[attr-defined]
     ids = torch.randint(vocabulary.size, (rows, needs.positions + 1), device=hardware.device)
     batch = Batch(Inputs(ids[:, :-1].contiguous()), {"tokens": ids[:, 1:].contiguous()})

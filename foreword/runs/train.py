@@ -83,7 +83,7 @@ class Session:
         """What trains this model on these rows."""
         recipe, spec = self.recipe, self.recipe.training
         self.model, self.cutter = model, cutter
-        self.learner: Learner = spec.learner(self.model, recipe.objective, self.tokenizer, self.hardware)   # type: ignore[attr-defined]
+        self.learner: Learner = spec.learner(self.model, recipe.objective, self.tokenizer, self.hardware)
         ramp = getattr(spec, "ramp", None)
         growth = ramp.growth(spec.batch_size, recipe.batches.length) if ramp else None
         stream = Stream(self.cutter, self.learner.collate, spec.batch_size, growth=growth)

@@ -37,9 +37,8 @@ def byte_level(vocabulary: dict[str, int], merges: Merges, split: bool = True) -
 
 def between_tags(backend: Backend) -> Backend:
     """RoBERTa: <s> ... </s> around a text, <s> ... </s></s> ... </s> around two, for those who ask."""
-    begin, end = (ROBERTA_SPECIALS[name] for name in ("[cls]", "[separator]"))
-    backend.post_processor = processors.RobertaProcessing(
-        (end, backend.token_to_id(end)), (begin, backend.token_to_id(begin)), trim_offsets=False, add_prefix_space=False)
+    begin, end = ((token, backend.get_vocab()[token]) for token in (ROBERTA_SPECIALS["[cls]"], ROBERTA_SPECIALS["[separator]"]))
+    backend.post_processor = processors.RobertaProcessing(end, begin, trim_offsets=False, add_prefix_space=False)
     return backend
 
 

@@ -3,8 +3,8 @@
 from foreword.basics.registry import Table
 
 KINDS = Table("training", {
-    "gradient": "foreword.training.learner:GradientTraining",
-    "counting": "foreword.training.learner:CountTraining",
+    "gradient": "foreword.training.gradient:GradientTraining",
+    "counting": "foreword.training.counting:CountTraining",
 })
 OPTIMIZERS = Table("optimizer", {
     "adamw": "foreword.training.optimizers:AdamW",

@@ -18,6 +18,7 @@ from foreword.basics.progress import say
 from foreword.kernels import elementwise
 from foreword.parts.block import layers
 from foreword.training.hardware import Compile
+from foreword.training.ranks import Ranks
 
 REACH = 0.65         # the share of its time in matrix products that a compiled step comes to, about
 COST = 15.0          # seconds of compiling, about
@@ -28,10 +29,11 @@ WARMING = 2          # first steps, whose time says nothing
 class Compiling:
     """Watches the pace of a run, and compiles the blocks when what is left of the budget repays it."""
 
-    def __init__(self, model: nn.Module, wanted: Compile, clock: Callable[[], float] = time.perf_counter,
+    def __init__(self, model: nn.Module, wanted: Compile, ranks: Ranks | None = None,
+                 clock: Callable[[], float] = time.perf_counter,
                  peak: Callable[[], float] | None = None):
         self.blocks = layers(model)
-        self.wanted, self.clock = wanted, clock
+        self.wanted, self.clock, self.ranks = wanted, clock, ranks or Ranks()
         self.peak = peak or (lambda: products_a_second(next(model.parameters()).device))
         self.operations = 6 * sum(p.numel() for p in model.parameters() if p.dim() == 2)      # for one token, at least
         self.tokens = 0
@@ -66,7 +68,7 @@ class Compiling:
         left = pace * (1.0 - spent) / each
         busy = self.operations * self.tokens / pace / self.peak()    # the share of a step that matrix products need
         saved = max(0.0, 1.0 - busy / REACH) * left
-        if saved < COST:
+        if not self.ranks.agree(saved >= COST):
             self.open = False
             say(f"not compiled: matrix products are {busy:.0%} of a step, and {duration(left)} left would not repay it")
             return
@@ -80,7 +82,7 @@ class Compiling:
         took = max(self.times) - pace
         if self.plain is None:
             say(f"compiled in {duration(took)}")
-        elif pace < self.plain:
+        elif self.ranks.agree(pace < self.plain):
             say(f"compiled in {duration(took)}: a step is {self.plain / pace:.2f} times as fast")
         else:
             for block in self.blocks:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 if TYPE_CHECKING:
     from foreword.objectives.base import Batch
-    from foreword.training.learner import GradientLearner
+    from foreword.training.gradient import GradientLearner
 
 SPARE = 0.9        # of the free memory; the rest is for what the measurement cannot see
 ON_THE_WAY_BACK = 1.25       # what the backward pass holds for a moment on top of what was kept for it

@@ -11,6 +11,7 @@ import torch
 from foreword.basics.messages import Fault
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import Examples
+from foreword.exchange.hugging_face import network_of
 from foreword.objectives.examples import laid_out
 from foreword.runs.opening import open_model
 from foreword.transfer.encoding import Encoder
@@ -30,7 +31,7 @@ class MeanEmbeddings:
         self.input_format = input_format_of(loaded.recipe)
         if loaded.tokenizer is None:
             raise Fault(f"{model} has no tokenizer.", "Copy the files of its tokenizer (tokenizer.json) into the folder.")
-        self.network, self.tokenizer = loaded.model.network, loaded.tokenizer
+        self.network, self.tokenizer = network_of(loaded).network, loaded.tokenizer
         self.encoder = Encoder(self.input_format, self.tokenizer, Examples(length=self.network.context or UNLIMITED))
         self.known: dict[str, np.ndarray] = {}
 

@@ -20,7 +20,7 @@ from foreword.basics.progress import say, ticking
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import Examples
 from foreword.exchange.family import task_of
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import Loaded, network_of
 from foreword.networks.base import Model
 from foreword.networks.features import READERS, trunk_of
 from foreword.objectives.examples import FromExamples
@@ -231,7 +231,7 @@ class FinetuneRun(Session):
             self.log()
         self.save()
         best = open_model(self.run.path)                     # as others will open it
-        best.model.to(self.hardware.device)
+        network_of(best).to(self.hardware.device)
         found, lines = self._examined(best)
         write_text(self.run.path / "predictions.jsonl", "".join(lines))
         progress = self.trainer.progress
@@ -248,7 +248,7 @@ class FinetuneRun(Session):
 
     def _examined(self, best: Loaded) -> tuple[dict[str, Any], list[str]]:
         """(scores of dev and test, lines of predictions.jsonl)"""
-        return self.examined(best.model, task_of(best.recipe), self.task_kind, self.task)
+        return self.examined(network_of(best), task_of(best.recipe), self.task_kind, self.task)
 
     def examined(self, model: Model, objective: FromExamples, task_kind: TransferKind, task: LabelledTask,
                  about: dict[str, str] | None = None) -> tuple[dict[str, Any], list[str]]:

@@ -8,12 +8,12 @@ from dataclasses import replace
 import torch
 from torch import Tensor, nn
 
-from foreword.assembly.build import model_for
+from foreword.assembly.build import network_for
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, Faults
 from foreword.basics.seeds import number_of
 from foreword.exchange.family import task_of
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import Loaded, network_of
 from foreword.networks.base import Model
 from foreword.networks.features import Features
 from foreword.objectives.by_task import ByTask, head_of
@@ -29,10 +29,10 @@ def initial_model(recipe: Recipe, loaded: Loaded, tokenizer: Tokenizer, init: st
                   layers: int | None = None) -> Model:
     """A model of the recipe. Its head, and specials that the tokenizer has got, are drawn from the seed."""
     spec = recipe.training
-    known = loaded.model.network.table().size(0)
+    known = network_of(loaded).network.table().size(0)
     vocabulary = tokenizer.vocabulary()
     torch.manual_seed(number_of("weights", spec.seed))
-    model: Model = model_for(recipe, replace(vocabulary, size=max(vocabulary.size, known)))
+    model = network_for(recipe, replace(vocabulary, size=max(vocabulary.size, known)))
     if init != "scratch":
         _take_over(model, loaded, tokenizer, layers, replaced_weights(recipe, loaded.recipe))
     if init == "shuffled":
@@ -95,8 +95,8 @@ def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int |
 
 def _theirs(model: Model, loaded: Loaded) -> dict[str, Tensor]:
     """What is given, by the names it has in the model. A head that read a network does not read a mix of its layers."""
-    given = loaded.model.weights()
-    if not isinstance(model.network, Features) or isinstance(loaded.model.network, Features):
+    given = network_of(loaded).weights()
+    if not isinstance(model.network, Features) or isinstance(network_of(loaded).network, Features):
         return given
     return {f"network.trunk.{name.removeprefix('network.')}": weight for name, weight in given.items()
             if name.startswith("network.")}
@@ -111,8 +111,8 @@ def _fits(given: Tensor, weight: Tensor, grown: bool, positions: bool) -> bool:
 def _pooler(model: Model, loaded: Loaded) -> None:
     """The dense layer that a pretrained model has already learned to read sentences with, whichever head it was in."""
     mine = [head.pool for name, head in model.heads.items()
-            if getattr(head, "pool", None) is not None and name not in loaded.model.heads]
-    other = next((head.pool for head in loaded.model.heads.values() if getattr(head, "pool", None) is not None), None)
+            if getattr(head, "pool", None) is not None and name not in network_of(loaded).heads]
+    other = next((head.pool for head in network_of(loaded).heads.values() if getattr(head, "pool", None) is not None), None)
     unread = {name.rsplit(".", 1)[-1]: tensor for name, tensor in loaded.unread.items()}
     given = other.state_dict() if other is not None else unread
     for pool in mine if set(given) == {"weight", "bias"} else []:

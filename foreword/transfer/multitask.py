@@ -19,7 +19,7 @@ from foreword.batches.by_task import TaskCutter
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import Examples
 from foreword.exchange import hugging_face
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import Loaded, network_of
 from foreword.networks.base import Model
 from foreword.objectives.by_task import ByTask
 from foreword.objectives.examples import FromExamples
@@ -185,7 +185,7 @@ class Shared(FinetuneRun):
         found: dict[str, Any] = {}
         lines: list[str] = []
         for one in self.subjects:
-            model = self.tasks.alone(best.model, one.name)
+            model = self.tasks.alone(network_of(best), one.name)
             found[one.name], more = self.examined(model, one.objective, one.task_kind, one.task, {"task": one.name})
             lines += more
         return found, lines

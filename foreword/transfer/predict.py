@@ -13,7 +13,7 @@ from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import ticking
 from foreword.batches.examples import Examples
 from foreword.exchange.family import task_of
-from foreword.exchange.hugging_face import FAMILIES, Loaded
+from foreword.exchange.hugging_face import FAMILIES, Loaded, network_of
 from foreword.objectives import LABELLED
 from foreword.objectives.by_task import ByTask
 from foreword.runs.folder import RunFolder
@@ -123,7 +123,7 @@ class Predictor:
     def predict(self, examples: Sequence[Example]) -> Answers:
         encoded = self.task_kind.encode(examples, self.labels, self.encoder)
         with ticking(f"{len(examples):,} examples") as ticker:
-            return answer_examples(self.loaded.model, self.objective, self.task_kind, examples, encoded, self.tokenizer,
+            return answer_examples(network_of(self.loaded), self.objective, self.task_kind, examples, encoded, self.tokenizer,
                                    watch=ticker.update)
 
 

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 import torch
 
-from foreword.assembly.build import language_model
 from foreword.counts.mixture import Mixture
 from foreword.generate.batch import GenerationBatch, generate
 from foreword.generate.sample import Sampling
@@ -33,7 +32,7 @@ def models(store):
         if name in READERS:
             return reader(name, train, valid)
         name, precision = name.split(", ")
-        return language_model(freeze(drawn(tiny(name), train.tokenizer), precision), train.tokenizer.vocabulary())
+        return freeze(drawn(tiny(name), train.tokenizer), precision).language_model(train.tokenizer.vocabulary())
     return find
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from foreword.assembly.build import language_model, model_for
+from foreword.assembly.build import model_for
 from foreword.basics.seeds import chance
 from foreword.evaluate.likelihood import Respondent
 from foreword.evaluate.prompted import examine
@@ -115,7 +115,7 @@ def untrained(store):
     import torch
     recipe, tokenizer = tiny("gpt2", "network.context=64"), store().tokenizer
     torch.manual_seed(0)
-    return Respondent("untrained", language_model(model_for(recipe, tokenizer.vocabulary()).eval(), tokenizer.vocabulary()), tokenizer)
+    return Respondent("untrained", model_for(recipe, tokenizer.vocabulary()).eval().language_model(tokenizer.vocabulary()), tokenizer)
 
 
 @pytest.mark.parametrize(("name", "variant"), CHOICES)

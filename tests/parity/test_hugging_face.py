@@ -22,7 +22,7 @@ from torch import Tensor, nn
 
 import foreword
 from foreword.assembly import loader
-from foreword.assembly.build import language_model, model_for
+from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault
 from foreword.exchange import hugging_face
 from foreword.networks.base import Inputs, Model
@@ -342,7 +342,7 @@ def test_greedy_generation_is_that_of_transformers(folders, name) -> None:
     chance = np.random.default_rng(3)
     prompts = [chance.integers(0, case.vocabulary - 1, length) for length in (6, 3, 1)]
     theirs = case.theirs()
-    model = language_model(hugging_face.read(folders[name]).model, Vocabulary(case.vocabulary, -1, ()))
+    model = hugging_face.read(folders[name]).model.language_model(Vocabulary(case.vocabulary, -1, ()))
     log_probs, state = model.begin(prompts)                # rows of unequal length, together
     chosen = []
     for _ in range(12):

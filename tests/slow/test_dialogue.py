@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 from foreword.assembly import loader
-from foreword.assembly.build import language_model
 from foreword.basics.seeds import chance
 from foreword.evaluate.dialogue import Prompt, answered, judged, prompts
 from foreword.generate.chat import Talker
@@ -51,7 +50,7 @@ def trained(name: str, store: TokenStore, seed: int) -> Reader:
     for step in range(STEPS):
         learner.step(stream.batch(step), step, step / STEPS)
     learner.model.eval()
-    return Reader(language_model(learner.model, store.tokenizer.vocabulary()), store.tokenizer)
+    return Reader(learner.model.language_model(store.tokenizer.vocabulary()), store.tokenizer)
 
 
 @pytest.mark.parametrize("seed", SEEDS)

@@ -13,7 +13,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from foreword.assembly.build import language_model
 from foreword.basics.seeds import chance
 from foreword.evaluate.likelihood import Respondent
 from foreword.evaluate.prompted import Outcome, examine
@@ -96,7 +95,7 @@ def trained(store, request) -> Respondent:
     for step in range(STEPS):
         learner.step(stream.batch(step), step, step / STEPS)
     learner.model.eval()
-    return Respondent("small", language_model(learner.model, store.tokenizer.vocabulary()), store.tokenizer)
+    return Respondent("small", learner.model.language_model(store.tokenizer.vocabulary()), store.tokenizer)
 
 
 @pytest.fixture(scope="module")

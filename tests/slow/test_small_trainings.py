@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from foreword.assembly.build import language_model, model_for
+from foreword.assembly.build import model_for
 from foreword.basics.seeds import chance
 from foreword.evaluate import bits_per_byte as bits
 from tests.tiny import counted, learner_for, tiny
@@ -50,10 +50,10 @@ def unigram(store):
 def test_a_trained_network_beats_the_unigram_and_an_untrained_one_does_not(name, store, unigram):
     learner, _ = trained(name, store())
     vocabulary = store().tokenizer.vocabulary()
-    after = bits_per_byte(language_model(learner.model, vocabulary), store(split="test"))
+    after = bits_per_byte(learner.model.language_model(vocabulary), store(split="test"))
     torch.manual_seed(0)
     untrained = model_for(recipe_of(name), vocabulary).eval()
-    before = bits_per_byte(language_model(untrained, vocabulary), store(split="test"))
+    before = bits_per_byte(untrained.language_model(vocabulary), store(split="test"))
     assert after < 0.95 * unigram, (after, unigram)
     assert before > unigram, "the negative control passed"
 

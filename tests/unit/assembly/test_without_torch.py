@@ -27,7 +27,7 @@ import foreword.model, torch
 from foreword.assembly import loader
 from foreword.assembly.build import model_for
 from foreword.networks.base import Network
-from foreword.tokens.tokenizer import Vocabulary
+from foreword.tokens.vocabulary import Vocabulary
 small = ["network.layers=1", "network.width=8", "network.heads=2", "network.context=4"]
 model = model_for(loader.load("gpt2", "", small), Vocabulary(10, -1, ()))
 assert issubclass(Network, torch.nn.Module) and model.parameter_count() > 0

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from foreword.assembly.build import language_model, model_for
+from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault
 from foreword.counts.mixture import Mixture
 from foreword.evaluate import bits_per_byte as bits
@@ -205,4 +205,4 @@ def test_pseudo_likelihood_is_labelled_and_hides_each_token(store):
 
 def test_a_reader_is_made_for_the_vocabulary(store):
     model = model_for(tiny("gpt2"), store().tokenizer.vocabulary())
-    assert language_model(model, store().tokenizer.vocabulary()).context == 32
+    assert model.language_model(store().tokenizer.vocabulary()).context == 32

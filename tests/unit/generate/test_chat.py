@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from foreword.assembly.build import language_model
 from foreword.basics.messages import Fault
 from foreword.generate.batch import generate
 from foreword.generate.chat import Conversation, Talker
@@ -20,7 +19,7 @@ HOW = Sampling(max_tokens=12, min_tokens=1, top_k=5)
 def reader(name, store, seed=0):
     tokenizer = store("dialogues").tokenizer
     model = drawn(tiny(name, "network.context=48"), tokenizer, seed)
-    return Reader(language_model(model, tokenizer.vocabulary()), tokenizer)
+    return Reader(model.language_model(tokenizer.vocabulary()), tokenizer)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from foreword.assembly.build import language_model
 from foreword.basics.messages import Fault
 from foreword.generate.rerank import (
     Ranking,
@@ -31,7 +30,7 @@ def model(store):
 @pytest.fixture(scope="module")
 def backward(model, store):
     tokenizer = store("dialogues").tokenizer
-    return Reader(language_model(model, tokenizer.vocabulary()), tokenizer)
+    return Reader(model.language_model(tokenizer.vocabulary()), tokenizer)
 
 
 def by_hand(model, tokenizer, source, reply):
@@ -74,7 +73,7 @@ def test_the_notes_chinese_example_in_the_order_of_its_ids():
 
 def test_of_a_long_source_the_same_turns_are_left_out_for_every_reply(store, model):
     tokenizer = store("dialogues").tokenizer
-    small = Reader(language_model(model, tokenizer.vocabulary()), tokenizer)
+    small = Reader(model.language_model(tokenizer.vocabulary()), tokenizer)
     source = [f"what is {word}?" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")]
     longest = max(len(ids) for ids in small.encode(REPLIES)) + 1
     kept = last_that_fit(small.encode(source), 65 - longest)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import torch
 
-from foreword.assembly.build import language_model
 from foreword.kernels import build, decode
 from foreword.networks import decoding
 from foreword.networks.decoding import Decoder
@@ -38,7 +37,7 @@ def made(recipe, store, way) -> Decoder:
     model = drawn(recipe, store().tokenizer)
     if way != "plain":
         model = freeze(model, "int8" if way == "int8" else "float32")
-    return language_model(model, store().tokenizer.vocabulary())
+    return model.language_model(store().tokenizer.vocabulary())
 
 
 @pytest.fixture
@@ -167,7 +166,7 @@ def test_many_rows(store, rows):
 @pytest.mark.parametrize("name", CAUSAL)
 def test_other_dtypes_are_read_without_a_program(name, store):
     model = freeze(drawn(tiny(name), store().tokenizer, dtype=torch.float64))
-    reader = language_model(model, store().tokenizer.vocabulary())
+    reader = model.language_model(store().tokenizer.vocabulary())
     assert reader._program is None
     texts = more(4, 6)
     found = following(reader, reader.begin(PROMPTS)[1], texts)
@@ -229,7 +228,7 @@ def test_two_threads_read_what_one_reads(store, precision, rows):
     found = []
     for threads in (1, 2):
         torch.set_num_threads(threads)
-        reader = language_model(model, store().tokenizer.vocabulary())
+        reader = model.language_model(store().tokenizer.vocabulary())
         _, state = reader.begin([np.arange(5, 9)] * rows)
         for tokens in more(rows, 12).T:
             found.append(reader._program.run(tokens, state.lengths, state.cache.kept).clone())

@@ -18,7 +18,7 @@ from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.by_task import ByTask, TaskBatch, head_of
 from foreword.objectives.examples import ExampleBatch
 from foreword.objectives.rank import Rank
-from foreword.training.learner import GradientLearner, GradientTraining
+from foreword.training.gradient import GradientLearner, GradientTraining
 from foreword.training.optimizers import AdamW
 from foreword.training.schedules import Constant
 from foreword.transfer.initial_weights import initial_model

@@ -8,7 +8,7 @@ import torch
 from foreword.basics.messages import Fault
 from foreword.batches.stream import Ahead
 from foreword.parts.block import layers
-from foreword.training import compiling, hardware, learner, room
+from foreword.training import compiling, gradient, hardware, room
 from foreword.training.compiling import Compiling
 from foreword.training.hardware import Hardware, free_memory, precisions, speed
 from tests.tiny import GRADIENT, learner_for, take_steps, tiny
@@ -62,7 +62,7 @@ def test_a_batch_in_parts_learns_the_same_and_too_large_a_one_is_answered(name, 
     assert two > one > 0
     fixed = 3 * sum(p.numel() * p.element_size() for p in whole.model.parameters())
     tight = int((fixed + one + 2 * room.ON_THE_WAY_BACK * (two - one)) / room.SPARE) + 1000       # room for some two rows
-    monkeypatch.setattr(learner, "free_memory", lambda device: tight)
+    monkeypatch.setattr(gradient, "free_memory", lambda device: tight)
     narrow, _ = learner_for(recipe, store_of(recipe), dtype=torch.float64)
     with pytest.raises(Fault) as fault:
         narrow.step(batch, 0, 0.0)
@@ -75,7 +75,7 @@ def test_a_batch_in_parts_learns_the_same_and_too_large_a_one_is_answered(name, 
     assert narrow.share <= fit
     for ours, theirs in zip(narrow.model.parameters(), whole.model.parameters()):
         assert torch.allclose(ours, theirs, atol=1e-8)
-    monkeypatch.setattr(learner, "free_memory", lambda device: 1000)
+    monkeypatch.setattr(gradient, "free_memory", lambda device: 1000)
     with pytest.raises(Fault, match="not even one row"):
         learner_for(recipe, store_of(recipe))[0].step(batch, 0, 0.0)
 
@@ -136,7 +136,7 @@ def test_compiling_waits_for_a_budget_and_a_step_that_repay_it(store, capsys, mo
     model = learner_for(tiny("gpt2"), store())[0].model
     monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
     clock = Clock()
-    watching = Compiling(model, "auto", clock, lambda: watching.operations * 1000 / 0.5 / busy)
+    watching = Compiling(model, "auto", None, clock, lambda: watching.operations * 1000 / 0.5 / busy)
     run(watching, clock, 0.5, 0.5 / (hours * 3600), compiling.TRIAL + compiling.WARMING + 1)
     assert watching.compiled == repaid
     said = capsys.readouterr().err
@@ -161,7 +161,7 @@ def test_what_is_no_faster_is_undone(store, capsys, monkeypatch, after, kept):
     model = learner_for(tiny("gpt2"), store())[0].model
     monkeypatch.setattr(torch.nn.Module, "compile", lambda module: setattr(module, "_compiled_call_impl", len))
     clock = Clock()
-    watching = Compiling(model, "auto", clock, lambda: 1e20)
+    watching = Compiling(model, "auto", None, clock, lambda: 1e20)
     turns = compiling.TRIAL + compiling.WARMING
     run(watching, clock, 0.5, 1e-5, turns)
     times = iter([40.0] + [after] * 1000)

@@ -7,7 +7,8 @@ import torch
 
 from foreword.basics.messages import RunFailed
 from foreword.batches.row import Row
-from foreword.training.learner import CountTraining, GradientTraining
+from foreword.training.counting import CountTraining
+from foreword.training.gradient import GradientTraining
 from tests.tiny import GRADIENT, learner_for, take_steps, tiny
 
 

@@ -15,7 +15,7 @@ from foreword.objectives.by_task import ByTask, head_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.training.learner import GradientLearner
+from foreword.training.gradient import GradientLearner
 from foreword.transfer.finetune import Tuning, finetune
 from foreword.transfer.multitask import EPOCHS, Shared, folder_of, multitask, recipe_for_all
 from tests.labelled import base, folder, task
