@@ -76,7 +76,6 @@ def test_a_trunk_is_in_no_optimizer_and_gets_no_slopes(family: str) -> None:
     encoded = transfer_kind_of("classify").encode(examples("classify", 8), ("bad", "good"), encoder(tokens))
     batch = learner.collate([row_of(one) for one in encoded])
     learner._gradients(batch, batch.guesses, batch.size, 0)
-    learner._gradients(batch, batch.guesses, batch.size
     assert {name for name, weight in model.named_parameters() if weight.grad is not None} == learned
     for step in range(3):
         learner.step(batch, step, step / 3)
