@@ -45,7 +45,7 @@ def test_the_same_holds_for_what_is_said_next(model, name, frozen):
     """The decoder, which reads a prompt packed and then one token after the other from its cache."""
     made = model(torch.float32)
     vocabulary = Vocabulary(len(made.network.table()), -1, ())
-    reader = freeze(made) if frozen else made.language_model(vocabulary)
+    reader = (freeze(made) if frozen else made).language_model(vocabulary)
 
     def said(text: np.ndarray, prompt: int) -> np.ndarray:
         log_probs, state = reader.begin([text[:prompt], text[1:prompt]])       # the second row is shorter

@@ -75,6 +75,7 @@ def test_a_trunk_is_in_no_optimizer_and_gets_no_slopes(family: str) -> None:
     assert learned == {name for name in names.values() if not name.startswith("network.trunk.")}
     encoded = transfer_kind_of("classify").encode(examples("classify", 8), ("bad", "good"), encoder(tokens))
     batch = learner.collate([row_of(one) for one in encoded])
+    before = {name: weight.detach().clone() for name, weight in model.named_parameters()}
     learner._gradients(batch, batch.guesses, batch.size, 0)
     assert {name for name, weight in model.named_parameters() if weight.grad is not None} == learned
     for step in range(3):
