@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from foreword.assembly.build import language_model
 from foreword.assembly.recipe import Recipe
 from foreword.basics import toml
 from foreword.basics.messages import Fault, duration, thousands
@@ -44,7 +43,7 @@ class ZeroShot:
         training = model.training
         model.eval()
         try:
-            asked = Respondent("", language_model(model, tokenizer.vocabulary()), tokenizer)
+            asked = Respondent("", model.language_model(tokenizer.vocabulary()), tokenizer)
             outcomes = [examine(task, asked, 0, self.limit) for task in self.tasks]
         finally:
             model.train(training)
