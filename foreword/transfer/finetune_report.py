@@ -8,35 +8,114 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from foreword.basics.messages import duration
+from foreword.basics.messages import Fault, duration
+from foreword.basics.progress import say
+from foreword.networks.features import trunk_of
 from foreword.report import Facts, Plot, Report, Sample, Section, Table, Text
 from foreword.report.plots import curves
 from foreword.runs.folder import RunFolder
+from foreword.tasks.example import groups
 from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
+from foreword.tasks.metrics import Interval, Metric, difference
+from foreword.transfer.baselines import Baseline, judged
+from foreword.transfer.finetune import PUBLISHED
 from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.label_subset import label_subset
 
 CUT = 600        # characters of a text that a page shows
 WORST = 8        # mistakes on a page
 HEAD: tuple[str, ...] = ("split", "metric", "value", "95%", "of")
+BESIDE: tuple[str, ...] = ("baseline", "metric", "value", "95%", "model minus it", "95%")
+MOST = 20_000    # training examples of a baseline: more would take minutes
 
 
 def report(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Report:
     """What a finished run is. `tasks`: by their name in the run; of a run of one task, under the empty name."""
     passport, lines = run.passport(), _lines(run)
-    results, sections, lead = [HEAD], [], []
+    results, beside, sections, lead = [HEAD], [BESIDE], list[Section](), list[str]()
+    simple: dict[str, Any] = {}
     for name, task in tasks.items():
         scores = passport["scores"][name] if name else passport["scores"]
         results += [(f"{name} {split}".strip(), *cells) for split, *cells in rows_of(scores)]
         rows = [row for row in lines if row["split"] == "test" and row.get("task", "") == name]
+        found = compared(_trained_on(task, passport), [row["answer"] for row in rows])
+        beside += [(f"{name} {one.baseline.name}".strip(), *one.cells) for one in found]
+        simple[name] = {one.baseline.name: one.values() for one in found}
         sections += _answers(task, name, rows)
-        lead.append(_result(task, scores))
+        lead += [_result(task, scores, found)]
     start = Path(passport["start"]["path"])
     title = f"{start.parent.name if start.name == 'model' else start.name} on {', '.join(task.name for task in tasks.values())}"
     learned = learning(run.metrics(), {name: task.metrics[0] for name, task in tasks.items()})
-    return Report(title, lead, [Section("Results", Table(results, left=range(5))), *sections, Section("Learning", *learned),
-                                Section("How this was made", _facts(run, tasks))],
-                  {"run": str(run.path), "scores": passport["scores"]})
+    return Report(title, [*lead, *reading_note(run)], [
+        Section("Results", Table(results, left=range(5))), Section("Beside baselines, on test", Table(beside, left=(0, 1))),
+        *sections, Section("Learning", *learned), Section("How this was made", _facts(run, tasks))],
+        {"run": str(run.path), "scores": passport["scores"], "baselines": simple.get("", simple)})
+
+
+def _trained_on(task: LabelledTask, passport: Mapping[str, Any]) -> LabelledTask:
+    """The examples that the run itself was given."""
+    tuning = passport.get("tuning", {})
+    return label_subset(task, tuning.get("labels"), tuning.get("seed", 0))
+
+
+# --- baselines beside the result ----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A baseline, and how much better the model is on the same test examples."""
+
+    baseline: Baseline
+    difference: float
+    interval: Interval
+    metric: Metric
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        first = self.baseline.test[0]
+        return (first.metric, first.shown, first.between, self.signed(self.difference),
+                " to ".join(map(self.signed, self.interval)))
+
+    def signed(self, value: float) -> str:
+        return ("+" if value >= 0 else "-") + self.metric.shown(abs(value))
+
+    def values(self) -> dict[str, Any]:
+        return {**{one.metric: {"value": one.value, "interval": list(one.interval), "count": one.count, "shown": one.shown}
+                   for one in self.baseline.test},
+                "model_minus_baseline": {"value": self.difference, "interval": list(self.interval)}}
+
+
+def compared(task: LabelledTask, predicted: Sequence[Any]) -> list[Beside]:
+    """One answer to everything, and the best of a few seconds without a network, both beside the model's predictions."""
+    measure = METRICS[task.metrics[0]](task.labels)
+    mine, found = measure.judge(task.test, predicted), []
+    for one in simple_baselines(task):
+        theirs = measure.judge(task.test, one.predictions)
+        if mine and theirs:
+            found.append(Beside(one, *difference(measure.metric, theirs, mine), measure.metric))
+    return found
+
+
+def simple_baselines(task: LabelledTask) -> list[Baseline]:
+    found = [judged(task, task.learn.constant, "", task.learn.constant_answer(task.train))]
+    try:
+        some = label_subset(task, MOST, 0) if len(groups(task.train)) > MOST else task
+        found.append(transfer_kind_of(task.kind).baseline(some))
+    except Fault as fault:                   # a package that is missing, or nothing to count
+        say(f"no baseline on words: {fault.what}")
+    return found
+
+
+def reading_note(run: RunFolder) -> list[str]:
+    """A narrow network that is read at one token may be read better as a mean of all: said, not done unasked."""
+    recipe = run.recipe()
+    width = getattr(trunk_of(recipe.network), "width", PUBLISHED)
+    if getattr(recipe.objective, "read", "mean") == "mean" or width >= PUBLISHED:
+        return []
+    return [f"This network is {width} wide and is read at one token, as the published ones ({PUBLISHED} wide) are. Small ones "
+            "are often read better as the mean of all: try --set objective.read=mean, or compare both with foreword study "
+            "--vary objective.read=place,mean."]
 
 
 def _lines(run: RunFolder) -> list[dict[str, Any]]:
@@ -49,11 +128,17 @@ def rows_of(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
             for split, metrics in scores.items() for metric, one in metrics.items()]
 
 
-def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]]) -> str:
+def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]], beside: Sequence[Beside]) -> str:
     name = task.metrics[0]
     one = scores["test"][name]
     low, high = (METRICS[name](task.labels).metric.shown(bound) for bound in one["interval"])
-    return f"{task.name}: {name} {one['shown']} on test (95% confidence interval {low} to {high}, {one['count']:,} cases)."
+    found = f"{task.name}: {name} {one['shown']} on test (95% confidence interval {low} to {high}, {one['count']:,} cases)"
+    if not beside:
+        return f"{found}."
+    best = min(beside, key=lambda other: other.difference)
+    verdict = ("it is above them." if len(beside) > 1 else "it is above that.") if best.interval[0] > 0 else (
+        f"{best.baseline.name} is better." if best.interval[1] < 0 else f"no significant difference from {best.baseline.name}.")
+    return f"{found}; {', '.join(f'{other.baseline.name} {other.baseline.test[0].shown}' for other in beside)}: {verdict}"
 
 
 def _answers(task: LabelledTask, name: str, rows: Sequence[Mapping[str, Any]]) -> list[Section]:

@@ -41,7 +41,9 @@ def test_from_a_file_to_labels(base: Path, tmp_path: Path) -> None:
     lines = said.right().splitlines()
     assert lines[0].split() == ["split", "metric", "value", "95%", "of"]
     assert [line.split()[:2] for line in lines[1:5]] == [["dev", "accuracy"], ["dev", "macro_f1"], ["test", "accuracy"], ["test", "macro_f1"]]
-    assert lines[6].startswith("toy: accuracy ")
+    assert [line.split()[0] for line in lines[6:9]] == ["baseline", "majority", "TF-IDF"]
+    assert lines[10].startswith("toy: accuracy ")
+    assert "majority 50.0, TF-IDF" in lines[10]
     assert lines[-1] == str(tmp_path / "run")
     assert "columns text and label, 2 different labels: single-text classification." in said.err
     assert "160 training examples, dev 20, test 20, budget 8epochs, 80 steps (few: a smaller --batch-size" in said.err

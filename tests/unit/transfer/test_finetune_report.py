@@ -1,102 +1,72 @@
-"""Pictures and mistakes of answers: they count what was said, and the worst comes first."""
+"""A result never stands alone: baselines beside it, and whether the difference could be chance."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
 
 import pytest
 
-from foreword.report.plots import confusion
-from foreword.tasks.example import Example, Span
-from foreword.tasks.labelled_task import LabelledTask
+from foreword.basics.messages import Fault
 from foreword.transfer import finetune_report
-from foreword.transfer.kinds import transfer_kind_of
-from foreword.transfer.kinds.span import by_length
-from tests.labelled import task
+from foreword.transfer.finetune import Tuning, finetune
+from tests.labelled import KINDS, folder, task
 
-KINDS = ("classify", "pair", "similarity", "choice", "span", "tag", "rank")
-
-
-def right_of(example: Example) -> Any:
-    label = example.label
-    if isinstance(label, tuple):
-        return label[0].text if label and isinstance(label[0], Span) else list(label)
-    return label
-
-
-def told(whole: LabelledTask, said: list[Any]) -> list[dict[str, Any]]:
-    """As lines of predictions.jsonl."""
-    scores = {"answer": 2.0, "none": -1.0} if whole.kind == "span" else {str(one): 0.9 for one in (*whole.labels, 0, 1, 2)}
-    return [{"answer": one, "scores": scores} for one in said]
-
-
-def test_a_confusion_matrix_counts() -> None:
-    counts = confusion(["a", "a", "a", "b", "b"], ["a", "b", "b", "b", "a"], ["a", "b"])
-    assert counts.tolist() == [[1, 2], [1, 1]], "rows are what is right"
+QUICK = Tuning(epochs=1, batch_size=16, learning_rate=3e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_kind_has_a_picture_and_says_what_it_shows(kind: str) -> None:
-    whole = task(kind, 8, 4, 12)
-    drawn = transfer_kind_of(kind).plot(whole, [right_of(one) for one in whole.test])
-    assert drawn.note
-    drawn = drawn.svg()
-    assert drawn.startswith("<svg")
-    whole_said = {"choice": ">1<", "tag": ">none<", "span": "characters of the right answer", "rank": ">relevant<"}
-    assert whole_said.get(kind, "predicted" if kind != "rank" else "score") in drawn
+def test_every_kind_has_baselines_beside_its_result(kind: str, tmp_path: Path) -> None:
+    whole = task(kind, 24, 9, 9)
+    run = finetune(folder("gpt2", tmp_path / "base"), whole, tmp_path / "run", QUICK)
+    report = finetune_report.report(run, {"": whole})
+    found = report.values["baselines"]
+    assert len(found) == 2
+    assert whole.learn.constant in found
+    mine = report.values["scores"]["test"][whole.metrics[0]]["value"]
+    for name, one in found.items():
+        assert one["model_minus_baseline"]["value"] == pytest.approx(mine - one[whole.metrics[0]]["value"])
+        assert f"{name} {one[whole.metrics[0]]['shown']}" in report.lead[0]
+        assert f"<td>{name}</td>" in report.html()
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "rank"])
-def test_what_is_right_is_no_mistake(kind: str) -> None:
-    whole = task(kind, 8, 4, 12)
-    assert finetune_report.mistakes(whole, told(whole, [right_of(one) for one in whole.test])) == []
+def test_the_verdict_is_that_of_the_paired_interval() -> None:
+    whole = task("classify", 40, 10, 40)
+    right = [str(one.label) for one in whole.test]
+    wrong = [{"good": "bad", "bad": "good"}[label] for label in right]
+    scores = {"test": {"accuracy": {"value": 1.0, "shown": "100.0", "interval": [0.9, 1.0], "count": 40}}}
+    said = [finetune_report._result(whole, scores, finetune_report.compared(whole, answers)) for answers in (wrong, ["good"] * 40)]
+    assert said[0].endswith("TF-IDF 90.0: TF-IDF is better.")
+    alone = finetune_report.compared(whole, right)[:1]
+    assert finetune_report._result(whole, scores, alone).endswith("majority 50.0: it is above that.")
+    chance = finetune_report.compared(whole, ["good"] * 40)[:1]
+    assert finetune_report._result(whole, scores, chance).endswith("no significant difference from majority.")
 
 
-def test_the_surest_mistake_comes_first() -> None:
-    whole = task("classify", 8, 4, 6)
-    rows = told(whole, [right_of(one) for one in whole.test])
-    for place, sure in ((1, 0.6), (4, 0.99), (5, 0.7)):
-        other = next(label for label in whole.labels if label != whole.test[place].label)
-        rows[place] = {"answer": other, "scores": {other: sure}}
-    found = finetune_report.mistakes(whole, rows, most=2)
-    assert [one.texts for one in found] == [whole.test[4].texts, whole.test[5].texts]
-    assert found[0].true == whole.test[4].label != found[0].predicted
+def test_baselines_learn_from_the_labels_of_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole, seen = task("classify", 64, 8, 8), []
+    kind = type(finetune_report.transfer_kind_of("classify"))
+    real = kind.baseline
+    monkeypatch.setattr(kind, "baseline", lambda self, some: seen.append(len(some.train)) or real(self, some))
+    run = finetune(folder("gpt2", tmp_path / "base"), whole, tmp_path / "run", replace(QUICK, labels=16))
+    finetune_report.report(run, {"": whole})
+    assert seen == [16]
+    monkeypatch.setattr(finetune_report, "MOST", 8)
+    finetune_report.report(run, {"": whole})
+    assert seen == [16, 8], "a large set is cut, so that it takes seconds"
 
 
-def test_of_numbers_the_furthest_of_tags_the_most_of_candidates_the_highest() -> None:
-    whole = task("similarity", 8, 4, 3)
-    said = [float(one.label) + away for one, away in zip(whole.test, (0.1, -2.0, 1.0))]        # type: ignore[arg-type]
-    assert [one.texts for one in finetune_report.mistakes(whole, told(whole, said))] == [whole.test[i].texts for i in (1, 2, 0)]
-    whole = task("tag", 8, 4, 3)
-    said = [["O"] * len(one.words) for one in whole.test]
-    first = finetune_report.mistakes(whole, told(whole, said))[0]
-    assert first.predicted == "nothing"
-    assert ": " in first.true
-    whole = task("rank", 8, 4, 6)
-    irrelevant = [place for place, one in enumerate(whole.test) if not one.label]
-    said = [float(-place) for place in range(6)]
-    assert [one.texts for one in finetune_report.mistakes(whole, told(whole, said))] == [whole.test[i].texts for i in irrelevant]
+def test_without_scikit_learn_the_constant_answer_is_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def missing(self: object, some: object) -> object:
+        raise Fault("baselines need the package scikit-learn.")
+
+    monkeypatch.setattr(type(finetune_report.transfer_kind_of("classify")), "baseline", missing)
+    assert [one.name for one in finetune_report.simple_baselines(task("classify", 24, 8, 8))] == ["majority"]
+    assert "baselines need the package scikit-learn" in capsys.readouterr().err
 
 
-def test_spans_that_share_nothing_with_a_right_one() -> None:
-    whole = task("span", 8, 4, 4)
-    example = whole.test[0]
-    assert isinstance(example.label, tuple)
-    text = example.label[0].text                                   # type: ignore[union-attr]
-    nothing = replace(example, label=())
-    whole = replace(whole, test=(example, example, example, nothing))
-    rows = told(whole, [text, text[:2], "what", "what"])
-    found = finetune_report.mistakes(whole, rows)
-    assert [(one.predicted, one.true) for one in found] == [("what", text), ("what", "no answer")]
-    rows = told(whole, ["", text, text, ""])
-    assert [(one.predicted, one.true) for one in finetune_report.mistakes(whole, rows)] == [("no answer", text)]
-
-
-def test_answers_by_the_length_of_the_right_one() -> None:
-    def asked(*answers: str) -> Example:
-        return Example("1", ("q", "c"), tuple(Span(0, len(one), one) for one in answers))
-
-    whole = replace(task("span", 8, 4, 4), test=(asked("abc", "abcdefgh"), asked("five5"), asked("a six6"), asked("some words"), asked()))
-    found = by_length(whole, ["abc", "wrong", "six6", "some", ""])
-    assert found == [("no answer", 1, 1.0), ("1 to 5", 2, 0.5), ("6 to 10", 2, pytest.approx(5 / 6))]
+def test_a_small_network_read_at_one_token_is_told_of_the_mean(tmp_path: Path) -> None:
+    whole, base = task("classify", 24, 9, 9), folder("gpt2", tmp_path / "base")
+    for name, settings, told in (("place", (), True), ("mean", ("objective.read=mean",), False)):
+        run = finetune(base, whole, tmp_path / name, replace(QUICK, settings=settings))
+        assert any("objective.read=mean" in line for line in finetune_report.report(run, {"": whole}).lead) == told
