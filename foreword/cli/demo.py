@@ -12,11 +12,11 @@ from foreword.cli.options import Documents
 
 def demo(
     data: Annotated[list[Path] | None, typer.Option(
-        "--data", help="Your own text; documentation found on this machine if not said.")] = None,
+        "--data", help="Your own text (default: documentation found on this machine).")] = None,
     budget: Annotated[str, typer.Option(help="How long the network trains.")] = "3m",
     documents: Documents = "auto",
     out: Annotated[Path, typer.Option("--out", help="Where everything goes.")] = Path("runs/demo"),
-    seed: Annotated[int, typer.Option(help="Where all chance comes from.")] = 0,
+    seed: Annotated[int, typer.Option(help="The seed of every random choice.")] = 0,
 ) -> None:
     """Train count models and a small GPT, compare them in bits per byte, and write a report."""
     from foreword.basics.budget import Budget
