@@ -152,6 +152,22 @@ def test_the_map_in_the_readme_is_the_contract() -> None:
     assert len(named) == len(set(named))
 
 
+def test_the_map_in_the_docs_is_the_contract_in_its_order() -> None:
+    page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    drawn = [set(line[:25].replace("|", " ").split()) for line in page.split("```text\n")[1].split("```")[0].splitlines()]
+    layers = [{name.strip(" ()") for name in layer.split("|")} & rooms() for layer in contract()["layers"]]
+    assert drawn == [layer for layer in layers if layer]
+
+
+def test_the_walk_names_files_that_exist() -> None:
+    page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
+    walk = page.split("## A walk of one batch")[1].split("\n## ")[0]
+    named = re.findall(r"\[`([\w/]+\.py)`\]", walk)
+    assert len(named) > 20
+    for name in named:
+        assert (PACKAGE / name).is_file(), name
+
+
 def test_recipes_are_package_data() -> None:
     shipped = {path.name for path in files("foreword").joinpath("recipes").iterdir() if path.name.endswith(".toml")}
     assert shipped == {path.name for path in (PACKAGE / "recipes").glob("*.toml")}
