@@ -69,9 +69,6 @@ class Recipe(Spec):
         if self.batches.carries and getattr(self.training, "ramp", None):
             found.append(("training.ramp", f"{kind(self.batches)!r} are as many as the rows of a batch from first to last: "
                                            "their batches cannot grow."))
-        if self.batches.carries and getattr(self.training, "noise", False) and not getattr(self.training, "micro_batch", None):
-            found.append(("training.noise", f"a batch of {kind(self.batches)!r} cannot be parted now and then, since each part "
-                                            "carries its own state: give training.micro_batch, and every batch is."))
         if self.network.trained_by != kind(self.training):
             found.append(("training.kind", f"network.kind = {kind(self.network)!r} is trained by {self.network.trained_by!r}, "
                                            f"not by {kind(self.training)!r}."))

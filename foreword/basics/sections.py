@@ -76,7 +76,7 @@ def _nearest(places: dict[toml.Path_, str], path: toml.Path_) -> str:
 def construct(cls: type[Spec], values: dict[str, Any], source: Written, at: toml.Path_, faults: list[Fault]) -> Any:
     """`cls` from plain values, its chosen parts first; None, and a fault for each thing wrong, if it cannot be."""
     before = len(faults)
-    ready = dict(values)
+    ready = {name: value for name, value in values.items() if name not in cls.retired or value != cls.retired[name]}
     for name, table in cls.chosen.items():
         given = values.get(name)
         items = given if isinstance(given, list) else [given]
@@ -141,6 +141,8 @@ def _where(source: Written, path: toml.Path_) -> str:
 def _words(problem: Any, cls: type[Spec]) -> str:
     """pydantic's finding in our voice."""
     name, given = str(problem["loc"][-1]) if problem["loc"] else "", problem.get("input")
+    if problem["type"] == "extra_forbidden" and name in cls.retired:
+        return f"there is no setting {name!r} any more; leave it out."
     if problem["type"] == "extra_forbidden":
         known = [key for key in cls.model_fields if key != "kind"]
         return f"there is no setting {name!r} here.{did_you_mean(name, known)} Settings: {', '.join(known)}."

@@ -17,6 +17,8 @@ class Spec(BaseModel):
 
     chosen: ClassVar[Mapping[str, Table]] = {}     # fields that hold another part, chosen by its `kind` from a table
 
+    retired: ClassVar[Mapping[str, object]] = {}   # settings of earlier versions: read with this value, which changed nothing
+
     def faults(self) -> list[tuple[str, str]]:
         """What is wrong with settings that are each valid but do not fit together: (setting, message) pairs."""
         return []

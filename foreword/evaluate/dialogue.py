@@ -10,7 +10,7 @@ from typing import Any
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance, number_of
 from foreword.generate.chat import Answer, Talker
-from foreword.generate.rerank import Ranking, Reader, even_bonus
+from foreword.generate.rerank import Ranking, Reader
 from foreword.generate.sample import Sampling
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import TrainedModel
@@ -21,7 +21,6 @@ from foreword.text import reading
 from foreword.tokens.store import TokenStore
 from foreword.tokens.turns import SKIPPED, parted
 
-EVEN = "MMI, as long"     # ranked with a length bonus, so that replies are as long as unranked ones
 TELLING = ("dull replies", "distinct-1", "distinct-2")
 AT_ONCE = 8            # prompts answered together
 FEWEST = 20            # prompts below which nothing is said about a difference
@@ -93,8 +92,6 @@ class DialogueReport:
     metrics: list[Metric]
     replies: dict[str, list[str]]                # by system; "person" is how people answered
     differences: list[Difference]                # MMI beside the first sample
-    even: list[Difference]                       # the same with replies as long: distinct-n falls with length, whatever is said
-    bonus: float                                 # for each token of a reply, which makes them so
     control: list[Difference]                    # the likeliest sample beside the first
     asked: list[Prompt]
 
@@ -105,8 +102,6 @@ class DialogueReport:
         return {"about": self.about, "prompts": len(self.asked),
                 "systems": {name: {metric.name: self.value(name, metric) for metric in self.metrics} for name in self.replies},
                 "mmi": {one.metric.name: [one.first, one.second, one.low, one.high] for one in self.differences},
-                "mmi_as_long": {one.metric.name: [one.first, one.second, one.low, one.high] for one in self.even},
-                "length_bonus": self.bonus,
                 "verdict": self.verdict()}
 
     def verdict(self) -> str:
@@ -120,15 +115,13 @@ class DialogueReport:
         signs = [one.sign for one in telling]
         found = {(False, True): "helps", (True, False): "hurts", (True, True): "helps in part and hurts in part",
                  (False, False): "makes no difference that could be measured"}[min(signs) < 0, max(signs) > 0]
-        price = [by_name[name] for name in ("BLEU-4", "NIST-4", "METEOR-style")]
+        price = [by_name[name] for name in ("BLEU-4", "NIST-4")]
         cost = [one.metric.name for one in price if one.sign < 0]
         gain = [one.metric.name for one in price if one.sign > 0]
         near = (f" It is further from what people said ({', '.join(cost)})." if cost else
                 f" It is nearer to what people said ({', '.join(gain)})." if gain else "")
-        as_long = "; ".join(str(one) for one in self.even if one.metric.name in TELLING)
         return (f"MMI {found} on this data: " + "; ".join(map(str, telling)) + f". {len(self.asked)} prompts, the same "
-                f"candidates with and without choosing, 95% intervals of a paired bootstrap.{near}\n"
-                f"With replies as long as without choosing (--length-bonus {self.bonus:.2f}): {as_long}.")
+                f"candidates with and without choosing, 95% intervals of a paired bootstrap.{near}")
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Every prompt, and what each system answered."""
@@ -156,12 +149,10 @@ def dialogue_report(model: str, data: Path, mmi: str | None = None, number: int 
 
 def judged(model: str, data: Path, talker: Talker, asked: list[Prompt], answers: list[Answer], seed: int = 0,
            dull: Sequence[str] = replies.DULL) -> DialogueReport:
-    references, bonus = [prompt.reference for prompt in asked], 0.0
+    references = [prompt.reference for prompt in asked]
     said = {"first sample": [answer.first.text for answer in answers]}
     if talker.backward is not None:
-        bonus, as_long = _as_long(answers, talker.ranking)
-        said |= {"likeliest": [answer.likeliest.text for answer in answers], "MMI": [answer.text for answer in answers],
-                 EVEN: as_long}
+        said |= {"likeliest": [answer.likeliest.text for answer in answers], "MMI": [answer.text for answer in answers]}
     metrics = replies.metrics(references, dull)
 
     def against(system: str, telling: Sequence[Metric] = metrics) -> list[Difference]:
@@ -170,14 +161,5 @@ def judged(model: str, data: Path, talker: Talker, asked: list[Prompt], answers:
     how = talker.how
     about = (f"{model}: replies to {len(asked)} prompts of {data}, top-k {how.top_k}, temperature {how.temperature:g}, "
              f"at most {how.max_tokens} tokens" + (f", {talker.candidates} candidates" if talker.backward else ""))
-    return DialogueReport(about, metrics, {**said, "person": references}, against("MMI"), against(EVEN), bonus,
+    return DialogueReport(about, metrics, {**said, "person": references}, against("MMI"),
                           against("likeliest", [one for one in metrics if one.name == "dull replies"]), asked)
-
-
-def _as_long(answers: Sequence[Answer], ranking: Ranking) -> tuple[float, list[str]]:
-    """(the length bonus with which chosen replies are as long as first samples; what it chooses)."""
-    plain = replace(ranking, length_bonus=0.0)
-    choices = [[(plain.score(one.forward, one.backward or 0.0, one.tokens), one.tokens) for one in answer.candidates]
-               for answer in answers]
-    bonus = even_bonus(choices, sum(answer.first.tokens for answer in answers))
-    return bonus, [answer.best(replace(ranking, length_bonus=bonus)).text for answer in answers]

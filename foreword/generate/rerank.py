@@ -6,7 +6,7 @@ well: P(source | reply). Only tokens of the source are charged. The reply's own 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -16,8 +16,6 @@ from foreword.basics.messages import Fault
 from foreword.networks.language_model import LanguageModel
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.turns import laid_out
-
-PRICE = 1e-6            # how exactly a length bonus is found
 
 
 class Reader(NamedTuple):
@@ -43,32 +41,6 @@ class Ranking:
 
     def score(self, forward: float, backward: float, tokens: int) -> float:
         return self.balance * forward + (1 - self.balance) * backward + self.length_bonus * tokens
-
-
-def even_bonus(choices: Sequence[Sequence[tuple[float, int]]], tokens: int) -> float:
-    """The length bonus at which the best of each choice of (score, tokens) have `tokens` in all, or just more; of several the
-    nearest to 0.
-
-    A longer reply recalls more, so ranking alone lengthens replies. Li et al. (2016, section 4.3) weigh length as well.
-    """
-    def beyond(bonus: float) -> int:
-        best = [max(choice, key=lambda one: one[0] + bonus * one[1]) for choice in choices]
-        return sum(length for _, length in best) - tokens
-
-    # from here on, length alone decides
-    most = 1 + max(max(score for score, _ in choice) - min(score for score, _ in choice) for choice in choices)
-    if beyond(most) < 0:
-        raise Fault(f"no choice among these replies has {tokens:,} tokens.")
-
-    def least(reached: Callable[[int], bool]) -> float:
-        low, high = -most, most
-        while high - low > PRICE:
-            middle = (low + high) / 2
-            low, high = (low, middle) if reached(beyond(middle)) else (middle, high)
-        return high
-
-    enough, more = least(lambda x: x >= 0), least(lambda x: x > 0)
-    return min(max(0.0, enough), max(enough, more - PRICE))
 
 
 def last_that_fit(turns: Sequence[np.ndarray], room: int | None) -> list[np.ndarray]:

@@ -1,4 +1,4 @@
-"""How good replies are: near a person's (BLEU, NIST, METEOR-style), unlike each other (distinct, entropy), and not dull.
+"""How good replies are: near a person's (BLEU, NIST), unlike each other (distinct, entropy), and not dull.
 
 A metric looks at one reply at a time and then at all that it noted, so that the same notes, drawn again and again, say how
 sure a difference is.
@@ -25,7 +25,6 @@ _SENTENCE = re.compile(r"[.!?,;…。！？，；～~]+")
 DULL = ("i don't know", "i do not know", "i don't know what to say", "i'm not sure", "i am not sure", "i have no idea", "no idea",
         "i see", "ok", "okay", "yes", "no", "yeah", "well", "oh", "thank you", "i don't think so", "i don't understand",
         "嗯", "嗯嗯", "哦", "好", "好的", "是的", "不知道", "我不知道", "我也不知道", "不清楚", "谢谢", "呵呵", "哈哈")
-_ENDINGS = ("ing", "edly", "ed", "ly", "es", "s")
 DRAWS = 1000
 
 
@@ -132,45 +131,6 @@ def nist(references: Sequence[str], n: int = 4) -> Metric:
     return Metric(f"NIST-{n}", note, whole)
 
 
-def meteor() -> Metric:
-    """After METEOR (Banerjee and Lavie 2005): words matched exactly, then by stem; recall counts nine times precision, and
-    matches in many scattered pieces count less. No synonyms. The stem is ours: a common English ending taken off; Chinese is
-    matched by characters.
-    """
-    return Metric("METEOR-style", lambda reply, reference: match(tokens(reply), tokens(reference)), _mean, percent=True)
-
-
-def match(said: Sequence[str], meant: Sequence[str]) -> float:
-    pairs = aligned(said, meant)
-    if not pairs:
-        return 0.0
-    precision, recall = len(pairs) / len(said), len(pairs) / len(meant)
-    chunks = 1 + sum(b != (a[0] + 1, a[1] + 1) for a, b in zip(pairs, pairs[1:]))
-    return 10 * precision * recall / (recall + 9 * precision) * (1 - 0.5 * (chunks / len(pairs)) ** 3)
-
-
-def aligned(said: Sequence[str], meant: Sequence[str]) -> list[tuple[int, int]]:
-    """Which word answers which: each at most once, exact ones before stems; given a choice, on from the last."""
-    found: dict[int, int] = {}
-    for form in (str, stem):
-        free = {at: form(word) for at, word in enumerate(meant) if at not in found.values()}
-        for at, word in enumerate(said):
-            if at in found:
-                continue
-            here = [place for place, other in free.items() if other == form(word)]
-            if here:
-                after = found.get(at - 1, -2) + 1
-                found[at] = after if after in here else here[0]
-                del free[found[at]]
-    return sorted(found.items())
-
-
-def stem(word: str) -> str:
-    """The word without a common ending, if at least three letters are left."""
-    ending = next((end for end in _ENDINGS if word.endswith(end) and len(word) - len(end) >= 3), "")
-    return word[: len(word) - len(ending)]
-
-
 def length() -> Metric:
     return Metric("length", lambda reply, reference: len(tokens(reply)), _mean, better=0)
 
@@ -181,7 +141,7 @@ def _mean(noted: Sequence[float]) -> float:
 
 def metrics(references: Sequence[str], dull_phrases: Iterable[str] = DULL) -> list[Metric]:
     """All of them, for replies to prompts that people answered with `references`."""
-    return [bleu(), nist(references), meteor(), distinct(1), distinct(2), entropy(4), length(), dull(dull_phrases)]
+    return [bleu(), nist(references), distinct(1), distinct(2), entropy(4), length(), dull(dull_phrases)]
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from foreword.training import OPTIMIZERS, SCHEDULES, room
 from foreword.training.compiling import Compiling
 from foreword.training.hardware import Hardware, free_memory, give_back_memory, keep_memory
 from foreword.training.learner import Report, TrainingSpec
-from foreword.training.noise import GradientNoise
 from foreword.training.optimizers import OptimizerSpec
 from foreword.training.ranks import Ranks
 from foreword.training.schedules import Ramp, Schedule
@@ -36,13 +35,13 @@ class GradientTraining(TrainingSpec):
     kind: Literal["gradient"] = "gradient"
     accumulates: ClassVar[bool] = True
     chosen: ClassVar[Mapping[str, Table]] = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES}
+    retired: ClassVar[Mapping[str, object]] = {"noise": False}
     optimizer: SerializeAsAny[OptimizerSpec]
     schedule: SerializeAsAny[Schedule]
     batch_size: int = 32              # rows per step, of all processes together
     micro_batch: int | None = None    # rows per pass of the network; the rest is accumulated
     ramp: Ramp | None = None          # the batch begins smaller and grows; full from the start by default
     clip: float = 1.0                 # largest length of the gradient; 0: no limit
-    noise: bool = False               # measure the gradient's noise also where a step is one part: two every `log` steps
     recompute: bool = False           # blocks keep only what enters them: a third more work, far less memory
 
     def faults(self) -> list[tuple[str, str]]:
@@ -65,7 +64,6 @@ class GradientLearner:
         self.compiling = Compiling(model, self.hardware.compile, self.ranks)
         self.share: int | None = None          # rows in one pass of the network, once it is known what fits
         self.rows = 0                          # in the batch for which that is known
-        self.noise = GradientNoise(spec.log, spec.noise)
         self.scaler = torch.amp.GradScaler(self.hardware.device.split(":")[0], enabled=self.hardware.precision == "float16")
         self.parameters = list(model.parameters())
         self.optimizers = spec.optimizer.build(model)
@@ -84,9 +82,7 @@ class GradientLearner:
         if not self.model.training:
             self.model.train()
         guesses = self.ranks.total(batch.guesses)
-        share = self.noise.rows_in_a_pass(step, batch, self.share)
-        scale = self.scaler.get_scale() if self.noise.due else 1.0
-        sums = self._gradients(batch.to(self.hardware.device), guesses, share, step)
+        sums = self._gradients(batch.to(self.hardware.device), guesses, self.share, step)
         total = sums.pop("")
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
@@ -103,8 +99,8 @@ class GradientLearner:
         self.scaler.update()
         self.compiling.after(batch.tokens)
         each = {f"nll.{name}": sums[name] / max(guesses[name], 1) for name in sums}
-        measured = {"batch_tokens": float(batch.tokens), **self.noise.after_all(norm, batch, share, scale)}
-        return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate, **measured})
+        return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate,
+                                     "batch_tokens": float(batch.tokens)})
 
     def _gradients(self, batch: Batch, guesses: dict[str, int], share: int, step: int) -> dict[str, float]:
         """Pass the batch through, `share` rows at a time. What each head's guesses cost; under "", the whole loss.
@@ -127,7 +123,6 @@ class GradientLearner:
             owed = [charge.weight * charge.total / max(guesses[name], 1) for name, charge in loss.charges.items()]
             value = torch.stack(owed + [cost * part.size / batch.size for cost in loss.costs.values()]).sum()
             self.scaler.scale(value).backward()
-            self.noise.after_a_part(self.parameters)
             sums.append(torch.stack([value.detach(), *(charge.total.detach() for charge in loss.charges.values())]))
         return dict(zip(["", *loss.charges], torch.stack(sums).double().sum(0).tolist()))
 
@@ -225,8 +220,6 @@ class GradientLearner:
         saved |= {f"state/{i}": leaf for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)}
         if self.first_loss is not None:
             saved["first_loss"] = torch.tensor(self.first_loss, dtype=torch.float64)
-        if self.noise.averages.any():
-            saved["noise"] = self.noise.averages
         if self.scaler.is_enabled():
             saved["scale"] = torch.tensor(self.scaler.get_scale())
         return {name: tensor.detach().cpu().contiguous().clone() for name, tensor in saved.items()}
@@ -244,8 +237,6 @@ class GradientLearner:
                                               for key, value in found.items()}
         if "first_loss" in saved:
             self.first_loss = float(saved["first_loss"])
-        if "noise" in saved:
-            self.noise.averages = saved["noise"].clone()
         if "scale" in saved and self.scaler.is_enabled():
             self.scaler.load_state_dict({**self.scaler.state_dict(), "scale": float(saved["scale"])})
         leaves = [saved[f"state/{i}"].to(self.hardware.device) for i in range(sum(name.startswith("state/") for name in saved))]

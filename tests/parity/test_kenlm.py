@@ -14,7 +14,7 @@ from foreword.counts.kneser_ney import KneserNey
 from foreword.counts.ngrams import NGram
 from foreword.tokens.vocabulary import Vocabulary
 
-DATA = Path(os.environ.get("FOREWORD_DATA", Path(__file__).resolve().parents[2].parent / "shared" / "data"))
+DATA = Path(os.environ["FOREWORD_DATA"])
 
 PROSE = """The old harbour lies below the town, and the town lies below the hill.
 Every morning the boats go out, and every evening the boats come back.

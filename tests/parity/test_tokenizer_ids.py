@@ -12,7 +12,7 @@ from foreword.tokens.tokenizer import Tokenizer
 
 transformers = pytest.importorskip("transformers")
 
-DATA = Path(os.environ.get("FOREWORD_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+DATA = Path(os.environ["FOREWORD_DATA"])
 TEXTS = [
     "Hello, World! It's the 42nd time we've naïvely said \"résumé\"...", "  spaces   and\ttabs\n\n\nand lines \r\n ",
     "话说天下大势，分久必合，合久必分。《红楼梦》", "emoji 😀👍🏽👩‍👩‍👧 and e\u0301 combining",

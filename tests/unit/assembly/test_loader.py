@@ -171,3 +171,10 @@ def test_the_catalogue_is_the_history():
     assert all(entry.about and entry.paper for entry in entries)
     assert {entry.name: entry.sizes for entry in entries}["gpt2"] == ("laptop", "small", "medium", "large", "xl")
     assert {entry.name: entry.sizes for entry in entries}["dialogpt-backward"] == ("laptop", "small", "medium", "large")
+
+
+def test_a_setting_of_an_earlier_version_is_read_if_it_changed_nothing(files):
+    old = files("old", PARENT.replace('[training]\nkind = "gradient"\n', '[training]\nkind = "gradient"\nnoise = false\n'))
+    assert loader.load(old) == loader.load("parent.toml")
+    with pytest.raises(Fault, match=r"training.noise\s+there is no setting 'noise' any more; leave it out"):
+        loader.load(old, settings=["training.noise=true"])

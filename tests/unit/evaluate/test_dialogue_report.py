@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.dialogue import EVEN, DialogueReport, Prompt, judged, prompts
+from foreword.evaluate.dialogue import DialogueReport, Prompt, judged, prompts
 from foreword.generate.chat import Answer, Candidate
 from foreword.generate.rerank import Ranking
 from foreword.tasks import replies
@@ -73,23 +73,8 @@ def test_all_systems_answer_the_same_prompts_with_the_same_candidates():
     assert list(report.rows())[3]["MMI"] == "number 3 is good"
 
 
-def test_replies_that_are_as_long_stand_beside():
-    """Ranking prefers a long reply that says little; at the length of first samples it gives a short one that says more."""
-    asked = [Prompt((f"what about {i}?",), f"number {i}") for i in range(30)]
-    answers = [Answer((Candidate(f"well {i} and so on and so on", 3, 8, -9.0, -1.0, -1.0), Candidate(f"say {i}", 2, 2, -5.0, -2.0, -2.0),
-                       Candidate("I don't know.", 1, 2, -1.0, -9.0, -9.0)), 1) for i in range(30)]
-    report = judged("m", Path("d"), Judge, asked, answers)
-    assert report.replies["MMI"][5] == "well 5 and so on and so on"
-    assert report.replies[EVEN][5] == "say 5"
-    assert report.bonus == pytest.approx(-1 / 6, abs=1e-4), "one point for six tokens"
-    assert f"--length-bonus {report.bonus:.2f}" in report.verdict()
-    values = report.values()
-    assert values["mmi_as_long"]["distinct-1"][1] == 31 / 60 > values["mmi"]["distinct-1"][1]
-    assert values["length_bonus"] == report.bonus
-
-
 METRICS = {name: Metric(name, lambda a, b: 0, lambda noted: 0.0, better) for name, better in (
-    ("dull replies", -1), ("distinct-1", 1), ("distinct-2", 1), ("BLEU-4", 1), ("NIST-4", 1), ("METEOR-style", 1))}
+    ("dull replies", -1), ("distinct-1", 1), ("distinct-2", 1), ("BLEU-4", 1), ("NIST-4", 1))}
 
 
 @pytest.mark.parametrize(("signs", "words"), [
@@ -100,11 +85,11 @@ METRICS = {name: Metric(name, lambda a, b: 0, lambda noted: 0.0, better) for nam
 ])
 def test_the_verdict_follows_the_intervals(signs, words):
     differences = [Difference(metric, 0, 0, *signs.get(name, (-0.1, 0.1))) for name, metric in METRICS.items()]
-    report = DialogueReport("", [], {"person": []}, differences, differences, 0.0, [], [Prompt(("a",), "b")] * 30)
+    report = DialogueReport("", [], {"person": []}, differences, [], [Prompt(("a",), "b")] * 30)
     assert words in report.verdict()
 
 
 def test_few_prompts_give_no_verdict():
     differences = [Difference(metric, 0, 0, -0.2, -0.1) for metric in METRICS.values()]
-    report = DialogueReport("", replies.metrics(["a"]), {}, differences, differences, 0.0, [], [Prompt(("a",), "b")] * 5)
+    report = DialogueReport("", replies.metrics(["a"]), {}, differences, [], [Prompt(("a",), "b")] * 5)
     assert "too few" in report.verdict()

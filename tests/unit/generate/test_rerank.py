@@ -10,7 +10,6 @@ from foreword.generate.rerank import (
     Reader,
     backward_scores,
     backward_sequence,
-    even_bonus,
     last_that_fit,
 )
 from foreword.networks.base import Inputs
@@ -98,25 +97,3 @@ def test_the_combination_is_what_it_says():
     assert Ranking(0.25, 0.5).score(-4.0, -8.0, 6) == pytest.approx(0.25 * -4 + 0.75 * -8 + 3)
     with pytest.raises(Fault, match="balance"):
         Ranking(1.5)
-
-
-def test_an_even_bonus_makes_choices_just_as_long():
-    """Longer replies score better here: without a bonus the mean is 9, and 4 tokens need a price for each."""
-    draw = np.random.default_rng(0)
-    choices = [[(float(draw.normal(scale=2) + length), length) for length in range(1, 10)] for _ in range(400)]
-
-    def mean_length(bonus):
-        return np.mean([max(choice, key=lambda one: one[0] + bonus * one[1])[1] for choice in choices])
-
-    assert mean_length(0.0) > 6
-    for asked in (1.5, 4.0, 8.0):
-        bonus = even_bonus(choices, round(asked * 400))
-        assert asked <= mean_length(bonus) <= asked + 8 / 400 + 1e-9, "one choice more at most"
-        assert mean_length(bonus - 1e-5) < asked or mean_length(bonus) == asked
-        assert bonus > 0 or mean_length(bonus + 1e-5) > asked, "as near to 0 as may be"
-    assert even_bonus(choices, round(mean_length(0.0) * 400)) == 0.0, "nothing is paid where nothing is needed"
-    assert even_bonus([[(1.0, 3), (2.0, 3)]], 3) == 0.0
-    with pytest.raises(Fault, match="4,000 tokens"):
-        even_bonus(choices, 4000)
-    for answers in range(1, 200):                # one candidate each: nothing to choose, and no rounding makes it too short
-        assert even_bonus([[(-1.0, 1)]] * answers, answers) == 0.0

@@ -31,7 +31,7 @@ def records(run: RunFolder) -> list[dict]:
     return [{key: value for key, value in record.items() if key != "seconds"} for record in run.metrics()]
 
 
-@pytest.mark.parametrize("more", [(), RAMP, ("training.noise=true", *RAMP)], ids=["even", "ramp", "noise"])
+@pytest.mark.parametrize("more", [(), RAMP], ids=["even", "ramp"])
 def test_a_resumed_run_equals_an_unbroken_one(sources, tmp_path, monkeypatch, more):
     recipe = tiny("gpt2", *more)
     unbroken = train(recipe, sources, tmp_path / "unbroken")
@@ -41,8 +41,6 @@ def test_a_resumed_run_equals_an_unbroken_one(sources, tmp_path, monkeypatch, mo
     assert records(resumed) == records(unbroken)
     one, other = (load_file(run.model / "model.safetensors") for run in (unbroken, resumed))
     assert all(torch.equal(one[name], other[name]) for name in one)
-    if "training.noise=true" in more:
-        assert any("gradient_noise" in record for record in records(unbroken))
 
 
 def test_what_was_read_of_each_source_is_told(sources, tmp_path, capsys):
@@ -107,9 +105,6 @@ def test_counts_and_pairs_are_mixed_too(name, stores, tmp_path):
 def test_lanes_neither_grow_nor_mix(stores, tmp_path):
     with pytest.raises(Fault, match="their batches cannot grow"):
         tiny("lstm", 'training.ramp={ start = 2, over = "1ktok" }')
-    with pytest.raises(Fault, match=r"give training.micro_batch"):
-        tiny("lstm", "training.noise=true")
-    tiny("lstm", "training.noise=true", "training.micro_batch=4")
     with pytest.raises(Fault, match="cannot be mixed"):
         train(tiny("lstm"), [Source("one", stores["byte_bpe"], 1.0), Source("two", stores["byte_bpe"], 1.0)], tmp_path / "run")
     assert not (tmp_path / "run").exists()
