@@ -19,7 +19,7 @@ from torch import Tensor
 
 from foreword.kernels import build
 from foreword.kernels.elementwise import as_projected
-from foreword.kernels.tensors import address, served
+from foreword.kernels.tensors import address, constant, served
 
 SOURCE = Path(__file__).with_name("dropout_attention.c")
 SIGNATURES = {"dropout_softmax": "pppllllllfqlfl", "dropout_softmax_back": "pppppllllllfqlfl"}
@@ -53,7 +53,7 @@ def in_torch(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor,
     return torch.ops.foreword.dropout(weights, seed, share) @ v
 
 
-@torch.compiler.assume_constant_result
+@constant
 def usable() -> bool:
     return library() is not None
 

@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.kernels import build
-from foreword.kernels.tensors import address, served
+from foreword.kernels.tensors import address, constant, served
 
 SOURCE = Path(__file__).with_name("elementwise.c")
 SIGNATURES = {"gelu": "pppll", "relu_squared": "pppll", "rms_norm": "pppllfl", "rotary": "pppplllllllfl",
@@ -65,7 +65,7 @@ def fits(x: Tensor) -> bool:
     return served(x) and usable()
 
 
-@torch.compiler.assume_constant_result        # torch.compile asks once, and looks no further
+@constant
 def usable() -> bool:
     return library() is not None
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch  # before any library of ours: both then share one set of threads
 from torch import Tensor
 
@@ -13,3 +15,9 @@ def served(x: Tensor) -> bool:
 
 def address(x: Tensor | None) -> int:
     return 0 if x is None else x.data_ptr()
+
+
+def constant(function: Callable[[], bool]) -> Callable[[], bool]:
+    """torch.compile asks it once and looks no further. torch's own decorator imports the whole compiler, 0.7 seconds, to say so."""
+    function.__dict__["_dynamo_marked_constant"] = True
+    return function

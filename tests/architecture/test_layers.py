@@ -190,3 +190,9 @@ def test_every_file_that_is_read_at_run_time_is_shipped() -> None:
     for path in PACKAGE.rglob("*"):
         if path.is_file() and path.suffix not in (".py", ".pyc"):
             assert any(path.relative_to(PACKAGE).match(pattern) for pattern in settings), path
+
+
+def test_opening_a_model_does_not_import_the_compiler() -> None:
+    """torch.compile is 0.7 seconds of imports that only a training that compiles needs."""
+    code = "import sys, foreword.model; assert 'torch._dynamo' not in sys.modules; print('ok')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout == "ok\n"
