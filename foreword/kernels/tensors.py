@@ -18,6 +18,6 @@ def address(x: Tensor | None) -> int:
 
 
 def constant(function: Callable[[], bool]) -> Callable[[], bool]:
-    """torch.compile asks it once and looks no further. torch's own decorator imports the whole compiler, 0.7 seconds, to say so."""
+    """torch.compile asks it once. Torch's own decorator would import the whole compiler, 0.7 seconds, to say so."""
     function.__dict__["_dynamo_marked_constant"] = True
     return function
