@@ -100,6 +100,12 @@ def open_data(data: Path | Sequence[Source], split: str) -> Data:
     return Mixture.open(data, split) if isinstance(data, list | tuple) else TokenStore.open(Path(data), split)      # type: ignore[arg-type]
 
 
+def open_if_there(data: Path | Sequence[Source], split: str) -> Data | None:
+    """None if a store, or one of several, has no text in this split."""
+    folders = [source.folder for source in data] if isinstance(data, list | tuple) else [data]
+    return open_data(data, split) if all(TokenStore.has(Path(folder), split) for folder in folders) else None      # type: ignore[arg-type]
+
+
 def cutter_over(data: Data, cut: Cut, batch_size: int, seed: int) -> Cutter:
     return data.over(cut, batch_size, seed) if isinstance(data, Mixture) else cut.over(data, batch_size, seed)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +25,8 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="At most this many bytes of text; of a task, examples.")] = None,
     mix: Annotated[bool, typer.Option(
         "--mix", help="Also a mixture of all models given, its weights fitted on validation text.")] = False,
+    charge_ends: Annotated[bool, typer.Option(
+        "--charge-ends", help="Guess the ends of documents too, as published perplexities do.")] = False,
     precision: Annotated[str, typer.Option(help="float32; int8 asks in both and says what int8 costs.")] = "float32",
     shots: Annotated[int | None, typer.Option(
         min=0, help="Solved examples before each question; the task's own if not said.")] = None,
@@ -49,20 +51,21 @@ def evaluate(
     Or, of fine-tuned runs, labelled sets: their own and others, with what is lost on the way.
     """
     if tuned := evaluate_tuned.sort_words(models):
-        refuse("fine-tuned runs", {"--split": split, "--stride": stride, "--mix": mix, "--mmi": mmi, "--shots": shots is not None,
-                                   "--show-prompt": show_prompt, "--overlap": overlap, "--precision": precision != "float32"})
+        refuse("fine-tuned runs", {"--split": split, "--stride": stride, "--mix": mix, "--charge-ends": charge_ends, "--mmi": mmi,
+                                   "--shots": shots is not None, "--show-prompt": show_prompt, "--overlap": overlap,
+                                   "--precision": precision != "float32"})
         evaluate_tuned.ask_tuned(tuned, data, limit, examples, out, as_json)
         return
     refuse("models that are not fine-tuned", {"--out": out})
     if evaluate_dialogue.WORD in models:
-        refuse(evaluate_dialogue.WORD, {"--stride": stride, "--mix": mix, "--shots": shots is not None,
-                                        "--show-prompt": show_prompt, "--overlap": overlap})
+        refuse(evaluate_dialogue.WORD, {"--stride": stride, "--mix": mix, "--charge-ends": charge_ends,
+                                        "--shots": shots is not None, "--show-prompt": show_prompt, "--overlap": overlap})
         evaluate_dialogue.ask_dialogue(models, data, mmi, limit, seed, split, column, precision, examples, as_json)
         return
     words = sort_words(models)
     models_there(*words.models)
     refuse("tasks" if words.tasks else "bits",
-           {"--split": split, "--stride": stride, "--mix": mix, "--mmi": mmi} if words.tasks else
+           {"--split": split, "--stride": stride, "--mix": mix, "--charge-ends": charge_ends, "--mmi": mmi} if words.tasks else
            {"--mmi": mmi, "--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt,
             "--overlap": overlap})
     if words.tasks:
@@ -83,7 +86,7 @@ def evaluate(
     opened = {path: load(path) for path in paths}
     coarse = {f"{path}, {precision}": model.at(precision) for path, model in opened.items()} if precision != "float32" else {}
     check_alike({name: model.nature for name, model in opened.items()})
-    corpus = Corpus.find(data, list(opened), split, documents, column, limit)
+    corpus = replace(Corpus.find(data, list(opened), split, documents, column, limit), ends=charge_ends)
     with ticking("evaluate") as ticker:
         answers = {name: ask(model, corpus, stride, ticker) for name, model in {**opened, **coarse}.items()}
     scores = {name: answer.score for name, answer in answers.items()}

@@ -12,9 +12,12 @@ from foreword.cli.options import Column, Documents, Json, Out
 
 
 def tokens(
-    data: Annotated[list[Path], typer.Argument(
-        help="Text: files or folders (txt, md, jsonl, jsonl.gz, jsonl.zst, csv, parquet).")],
     out: Out,
+    data: Annotated[list[Path] | None, typer.Argument(
+        help="Text to be split: files or folders (txt, md, jsonl, jsonl.gz, jsonl.zst, csv, parquet).")] = None,
+    train: Annotated[list[Path] | None, typer.Option("--train", help="Instead: text that is all for training.")] = None,
+    valid: Annotated[list[Path] | None, typer.Option("--valid", help="Text for validation, if there is any.")] = None,
+    test: Annotated[list[Path] | None, typer.Option("--test", help="Text for the test, if there is any.")] = None,
     tokenizer: Annotated[str, typer.Option(
         help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")] = "byte_bpe",
     vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has at most.")] = None,
@@ -30,19 +33,26 @@ def tokens(
     workers: Annotated[int | None, typer.Option(help="Processes; all cores if not said.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a tokenizer and a store of ids from text."""
+    """Make a tokenizer and a store of ids from text, split by share, or as it is given for --train, --valid and --test."""
+    from foreword.basics.messages import Fault
     from foreword.cli.preparing import chosen_tokenizer, shares
     from foreword.tokens.build import build_store
 
     wanted = {"vocabulary": vocabulary, "lowercase": lowercase, "minimum": minimum}
     made = chosen_tokenizer(tokenizer, {name: value for name, value in wanted.items() if value is not None})
     names = tuple(name for name in marks.replace(" ", "").split(",") if name and name != "none")
-    facts = build_store(data, out, made, documents=documents, column=column, fractions=shares(splits), marks=names,
+    given = {split: some for split, some in (("train", train), ("valid", valid), ("test", test)) if some}
+    if given and data:
+        raise Fault(f"{data[0]} would be split, and --{next(iter(given))} is already a split.",
+                    "Give the text to be split alone, or all of it by --train, --valid and --test.")
+    facts = build_store(data or given, out, made, documents=documents, column=column, fractions=shares(splits), marks=names,
                         workers=workers)
     if as_json:
         print(json.dumps(facts))
         return
     for split, part in facts["splits"].items():
+        if not part["documents"]:
+            continue
         per = part["bytes"] / max(part["tokens"], 1)
         print(f"{split:6} {part['documents']:>9,} documents {part['bytes']:>14,} bytes {part['tokens']:>13,} tokens  "
               f"{per:.2f} bytes per token")

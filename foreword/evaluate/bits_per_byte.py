@@ -25,11 +25,16 @@ class Text:
     bytes: int
     characters: int
     words: int
+    whole: bool = True        # the ids hold all of it
+
+    def closed(self, end: int) -> Text:
+        """With its end to be guessed as well, which counts as a token, a word and a newline, as it does in the literature."""
+        return Text(np.append(self.ids, end), self.bytes + 1, self.characters + 1, self.words + 1, self.whole)
 
 
 def text_of(text: str, tokenizer: Tokenizer) -> Text:
     ids = np.asarray(tokenizer.encode(text), np.int64)
-    return Text(ids, len(text.encode("utf-8")), len(text), len(text.split()))
+    return Text(ids, len(text.encode("utf-8")), len(text), len(text.split()), tokenizer.keeps(text, ids))
 
 
 def texts_of(store: TokenStore, limit: int | None = None) -> Iterator[Text]:
@@ -40,7 +45,7 @@ def texts_of(store: TokenStore, limit: int | None = None) -> Iterator[Text]:
             return
         size = int(store.bytes[i])
         spent += size
-        yield Text(store.document(i), size, int(store.characters[i]), int(store.words[i]))
+        yield Text(store.document(i), size, int(store.characters[i]), int(store.words[i]), store.whole)
 
 
 @dataclass(frozen=True)
@@ -67,14 +72,15 @@ def windows(length: int, context: int | None, stride: int | None = None) -> list
     return found
 
 
-def policy(context: int | None, stride: int | None, begins: bool) -> str:
+def policy(context: int | None, stride: int | None, begins: bool, ends: bool = False) -> str:
     """What each token was allowed to see, in words."""
     seen = "everything before it in the document"
     if context is not None:
         step = stride or max(1, context // 2)
         seen = f"at least the {context - step} tokens before it (window {context}, stride {step})"
     first = "the first token is guessed from the document's start" if begins else "the first token is given, not guessed"
-    return f"each document on its own; a token sees {seen}; {first}; document ends are not charged"
+    last = "are charged, each as a token, a word and a byte" if ends else "are not charged"
+    return f"each document on its own; a token sees {seen}; {first}; document ends {last}"
 
 
 def log_probs(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[Text],
@@ -103,9 +109,9 @@ class Answer:
 
 
 def ask(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[Text], stride: int | None = None,
-        tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64) -> Answer:
-    """Ask a model about documents, `at_once` of them at a time."""
-    how = policy(model.context, stride, tokenizer.has("[end]"))
+        tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64, ends: bool = False) -> Answer:
+    """Ask a model about documents, `at_once` of them at a time. `ends`: they are closed, and what is said of them says so."""
+    how = policy(model.context, stride, tokenizer.has("[end]"), ends)
     scores: list[Score] = []
     logs: list[np.ndarray] = []
     for some in batched(texts, at_once):
@@ -124,7 +130,7 @@ def cost(text: Text, logs: np.ndarray, tokenizer: Tokenizer, how: str) -> Score:
     # a first token that was given, not guessed, is not paid for: its bytes do not count either
     given = int(sizes[text.ids[0]]) if len(text.ids) > len(logs) and sizes is not None else 0
     return Score(-float(logs.sum()), len(logs), text.bytes - given, text.characters, text.words,
-                 unknown=int((text.ids == unknown).sum()), lossless=tokenizer.lossless, policy=how)
+                 unknown=int((text.ids == unknown).sum()), lossless=text.whole, policy=how)
 
 
 def batched(texts: Iterable[Text], size: int) -> Iterator[list[Text]]:
@@ -152,7 +158,7 @@ def pseudo_score(model: Model, tokenizer: Tokenizer, texts: Iterable[Text], most
                 rows[index] = mask
                 hidden = model.network(Inputs(rows)).last[index]
                 nats += float(model.heads["tokens"].nll(hidden, targets).sum())
-        scores.append(Score(nats, len(text.ids), text.bytes, text.characters, text.words, lossless=tokenizer.lossless,
+        scores.append(Score(nats, len(text.ids), text.bytes, text.characters, text.words, lossless=text.whole,
                             kind="pseudo-likelihood"))
         left -= len(text.ids)
         if left <= 0:

@@ -34,6 +34,7 @@ class Corpus:
     documents: str = "auto"
     column: str = "text"
     limit: int | None = None
+    ends: bool = False        # the ends of documents are guessed, and charged, too
 
     @staticmethod
     def find(data: Path | None, models: Sequence[str], split: str, documents: str, column: str,
@@ -89,7 +90,12 @@ class Corpus:
 
 def ask(model: TrainedModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None) -> Answer:
     """What the corpus costs a model; for one that reads both ways, what guessing each token costs, labelled as such."""
-    texts = corpus.texts(model.tokenizer, model.name)
+    texts: Iterator[Text] = corpus.texts(model.tokenizer, model.name)
+    if corpus.ends:
+        if "fill" in model.abilities or not model.tokenizer.has("[end]"):
+            raise Fault(f"{model.name} ({model.recipe.name}) predicts no ends of documents: there is nothing to charge for.",
+                        "Leave out --charge-ends.")
+        texts = (text.closed(model.tokenizer.special("[end]")) for text in texts)
     if "fill" in model.abilities:
         return Answer(bits.pseudo_score(model.model, model.tokenizer, texts), [])
     whole = corpus.limit or (TokenStore.open(corpus.path, corpus.split).total_bytes if corpus.stored else 0)
@@ -98,7 +104,7 @@ def ask(model: TrainedModel, corpus: Corpus, stride: int | None = None, ticker: 
         if ticker is not None and whole:
             ticker.update(done / whole, f"{model.name}  {done:,} bytes")
 
-    return bits.ask(model.language_model, model.tokenizer, texts, stride, tell)
+    return bits.ask(model.language_model, model.tokenizer, texts, stride, tell, ends=corpus.ends)
 
 
 def mix(models: Mapping[str, TrainedModel], answers: dict[str, Answer], corpus: Corpus,

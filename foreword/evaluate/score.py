@@ -73,9 +73,9 @@ def check_comparable(scores: dict[str, Score]) -> None:
                     + ", ".join(f"{name} {size:,} bytes" for name, size in sizes.items()) + ".")
 
 
-def check_alike(natures: dict[str, tuple[bool, str]]) -> None:
-    """The same before anything is scored: (is the tokenizer lossless, what kind of score) of each model."""
-    if len(set(natures.values())) <= 1:
+def check_alike(natures: dict[str, tuple[bool | None, str]]) -> None:
+    """The same before anything is scored: (is the tokenizer lossless, if that is certain, what kind of score) of each model."""
+    if len({lossless for lossless, _ in natures.values()} - {None}) <= 1 and len({kind for _, kind in natures.values()}) <= 1:
         return
     words = [f"{name} pays for {'all of the text' if lossless else 'a text that its tokenizer has cut down'}"
              f"{', and guesses it from both sides' if kind == 'pseudo-likelihood' else ''}"
@@ -89,4 +89,4 @@ def total(scores: Sequence[Score]) -> Score:
     first = scores[0]
     sums = {name: sum(getattr(score, name) for score in scores)
             for name in ("nats", "tokens", "bytes", "characters", "words", "documents", "unknown")}
-    return Score(**sums, lossless=first.lossless, kind=first.kind, policy=first.policy)
+    return Score(**sums, lossless=all(score.lossless for score in scores), kind=first.kind, policy=first.policy)

@@ -98,9 +98,10 @@ class TrainedModel:
         return "fill" in self.abilities
 
     @property
-    def nature(self) -> tuple[bool, str]:
-        """What its scores are worth beside others': whether the tokenizer is lossless, and the kind of score."""
-        return self.tokenizer.lossless, "pseudo-likelihood" if self.fills else "likelihood"
+    def nature(self) -> tuple[bool | None, str]:
+        """What its scores compare with: whether its tokenizer is lossless (None: the text decides), and the kind of score."""
+        lossless = None if self.tokenizer.kind == "word" else self.tokenizer.lossless
+        return lossless, "pseudo-likelihood" if self.fills else "likelihood"
 
     def _need(self, ability: str) -> None:
         if ability not in self.abilities:

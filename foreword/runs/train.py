@@ -23,7 +23,7 @@ from foreword.basics.progress import Ticker, say, ticking
 from foreword.basics.seeds import number_of
 from foreword.basics.version import VERSION
 from foreword.batches.cuts import Cutter
-from foreword.batches.mixture import Data, Mixture, MixtureCutter, Source, cutter_over, open_data
+from foreword.batches.mixture import Data, Mixture, MixtureCutter, Source, cutter_over, open_data, open_if_there
 from foreword.batches.stream import Ahead, Stream
 from foreword.networks.base import Model
 from foreword.runs.card import card
@@ -44,7 +44,7 @@ def train(recipe: Recipe, data: Path | Sequence[Source], out: Path, tensorboard:
 
     `start`: a run or model folder whose weights are the first. `ask`: called at each evaluation; metrics.jsonl keeps its answer.
     """
-    store, valid = open_data(data, "train"), open_data(data, "valid")
+    store, valid = open_data(data, "train"), open_if_there(data, "valid")
     check_tokenizer(recipe, store.tokenizer, str(store.folder))
     run = RunFolder(out)
     session = Session(recipe, store, valid, run, hardware)        # what can be wrong is found before the folder is made
@@ -70,7 +70,7 @@ class Session:
     ticker: Ticker | None = None         # while it trains
     ask: Ask | None = None               # what else is asked at an evaluation
 
-    def __init__(self, recipe: Recipe, store: Data, valid: Data, run: RunFolder, hardware: Hardware | None = None):
+    def __init__(self, recipe: Recipe, store: Data, valid: Data | None, run: RunFolder, hardware: Hardware | None = None):
         self.recipe, self.store, self.valid, self.run, self.hardware = recipe, store, valid, run, hardware or Hardware()
         self.tokenizer = store.tokenizer
         spec = recipe.training
@@ -93,8 +93,10 @@ class Session:
         self.enough = False          # there is nothing more to gain: it ends before its budget
         self.evaluating = 0.0        # seconds of this sitting
 
-    def held_out(self, valid: Data) -> Iterator[Any]:
-        """The same few batches of validation text every time; of a mixture, those of each source."""
+    def held_out(self, valid: Data | None) -> Iterator[Any]:
+        """The same few batches of validation text every time; of a mixture, those of each source; nothing if there is none."""
+        if valid is None:
+            return
         if isinstance(valid, Mixture):
             for store in valid.stores:
                 yield from self.held_out(store)
@@ -242,6 +244,8 @@ class Session:
             say(f"the recipe means a {meant} tokenizer; the store's {self.tokenizer.name} is used.")
         if isinstance(self.store, Mixture):
             say(str(self.store))
+        if self.valid is None and isinstance(self.model, Model):
+            say("there is no validation text: nothing is evaluated on the way, and the last weights are the model.")
         read = {"sources": self.sources()} if isinstance(self.store, Mixture) else {"store": str(self.store.folder.resolve())}
         self.run.sign(command=sys.argv, seed=self.recipe.training.seed, tokenizer=self.tokenizer.fingerprint,
                       **read, versions=versions(), hardware=str(self.hardware), finished=False)

@@ -43,6 +43,7 @@ class Unit:
     column: str = "text"
     start: int = 0
     stop: int = -1            # -1: to the end of the file
+    split: str = ""           # the split that all of it belongs to; "": each document's text decides
 
     def documents(self) -> Iterator[Document]:
         for name in self.files:

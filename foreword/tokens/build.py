@@ -12,10 +12,10 @@ import os
 import shutil
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from foreword.basics.cores import cores
 from foreword.basics.files import read_json, write_atomically, write_json
-from foreword.basics.messages import Fault, Faults, RunFailed, thousands
+from foreword.basics.messages import Fault, Faults, RunFailed, did_you_mean, thousands
 from foreword.basics.processes import process_pool
 from foreword.basics.progress import Ticker, say, ticking
 from foreword.text.document import Document
@@ -53,22 +53,30 @@ class Job:
     marks: tuple[str, ...]
 
 
-def build_store(paths: Sequence[Path], out: Path, tokenizer: Tokenizer | TokenizerSpec, documents: str = "auto",
-                column: str = "text", fractions: Fractions = FRACTIONS, marks: Sequence[str] = marking.MARKS,
-                workers: int | None = None, sample: int = 200 * 2**20) -> dict[str, Any]:
-    """Make the store `out` (or find it already made) and return the content of its store.json."""
-    paths, out, marks = [Path(path) for path in paths], Path(out), tuple(marks)
+def build_store(paths: Sequence[Path] | Mapping[str, Sequence[Path]], out: Path, tokenizer: Tokenizer | TokenizerSpec,
+                documents: str = "auto", column: str = "text", fractions: Fractions = FRACTIONS,
+                marks: Sequence[str] = marking.MARKS, workers: int | None = None, sample: int = 200 * 2**20) -> dict[str, Any]:
+    """Make the store `out` (or find it already made) and return the content of its store.json.
+
+    Paths by split ("train", "valid", "test") go there whole; of others, `fractions` of the documents go to each.
+    """
+    by_split = paths if isinstance(paths, Mapping) else {"": paths}
+    given = {split: [Path(path) for path in some] for split, some in by_split.items()}
+    paths, out, marks = [path for some in given.values() for path in some], Path(out), tuple(marks)
     marking.check(marks)
+    _check_given(given, tokenizer)
     marks += (turns.SKIPPED,) if documents == "dialogues" else ()
     if len(fractions) != 3 or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-6 or fractions[0] <= 0:
         raise Fault(f"the fractions {tuple(fractions)} (train, valid, test) must add up to 1, with some to train on.",
                     "For example:  0.9 0.05 0.05")
     # sixteen units or more, so that all cores have work, whatever their number: the store must not depend on it
-    work = units(paths, documents, column, min(max(total_bytes(paths) // 16, 2**20), 32 * 2**20))
+    size = min(max(total_bytes(paths) // 16, 2**20), 32 * 2**20)
+    work = [replace(unit, split=split) for split, some in given.items() for unit in units(some, documents, column, size)]
     made_from = tokenizer.fingerprint if isinstance(tokenizer, Tokenizer) else [tokenizer.model_dump(), sample]
     settings = {"format": FORMAT, "sources": fingerprint(paths), "documents": documents, "column": column,
                 "fractions": list(fractions), "marks": list(marks), "tokenizer": made_from,
-                "units": [[unit.start, unit.stop] for unit in work]}
+                "units": [[unit.start, unit.stop] for unit in work],
+                **({} if "" in given else {"given": {split: fingerprint(some) for split, some in given.items()}})}
     key = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16).hexdigest()
     if out.exists():
         return _existing(out, key)
@@ -82,14 +90,25 @@ def build_store(paths: Sequence[Path], out: Path, tokenizer: Tokenizer | Tokeniz
                                  "end": ready.vocabulary().end},
                    "dtype": _dtype(ready).name, "documents": documents, "column": column,
                    "sources": {"paths": [str(path) for path in paths], "fingerprint": settings["sources"]},
+                   **({} if "" in given else {"given": {split: list(map(str, some)) for split, some in given.items()}}),
                    "unknown": sum(record["unknown"] for record in records),
                    "dropped": sum(record["dropped"] for record in records)}
         content["splits"] = {split: _finish(job, split, records, len(ready)) for split in SPLITS}
-        _no_empty_split(content["splits"], fractions, documents)
+        _no_empty_split(content["splits"], given, fractions, documents)
         write_json(folder / "store.json", content)
         os.rename(folder, out)
         _tidy(out)
     return content
+
+
+def _check_given(given: Mapping[str, Sequence[Path]], tokenizer: Tokenizer | TokenizerSpec) -> None:
+    if strange := [split for split in given if split and split not in SPLITS]:
+        raise Fault(f"there is no split {strange[0]!r}.{did_you_mean(strange[0], SPLITS)}", f"Splits: {', '.join(SPLITS)}.")
+    if not given:
+        raise Fault("there is no text to make a store of.", "Give text, or text for --train, --valid and --test.")
+    if "" not in given and "train" not in given and not isinstance(tokenizer, Tokenizer):
+        raise Fault(f"a {tokenizer.kind} tokenizer is learned from training text, and there is none.",
+                    "Give --train, or the tokenizer of a run:  --tokenizer RUN")
 
 
 def _tidy(out: Path) -> None:
@@ -187,7 +206,7 @@ def _sample(work: list[Unit], fractions: Fractions, sample: int, ticker: Ticker)
     read = taken = 0
     for unit in chosen:
         for document in unit.documents():
-            if split_of(document.text, fractions) != "train" or share(document.text, "sample") >= sample / total:
+            if (unit.split or split_of(document.text, fractions)) != "train" or share(document.text, "sample") >= sample / total:
                 continue
             taken += len(document.text.encode("utf-8", "surrogatepass"))
             if taken > sample:
@@ -283,7 +302,7 @@ def encode_unit(job: Job, tokenizer: Tokenizer, number: int, unit: Unit) -> None
     writers = [_Writer(job, split, number, tokenizer) for split in SPLITS]
     batch: list[Document] = []
     size = 0
-    record: dict[str, Any] = {"unknown": 0, "dropped": 0}
+    record: dict[str, Any] = {"unknown": 0, "dropped": 0, "lost": dict.fromkeys(SPLITS, 0)}
 
     def flush() -> None:
         nonlocal size
@@ -291,13 +310,18 @@ def encode_unit(job: Job, tokenizer: Tokenizer, number: int, unit: Unit) -> None
         encoded = _encoded(tokenizer, batch, page, job.marks)
         characters = np.fromiter(map(len, page.texts), np.int64, len(batch))
         about = np.stack([encoded.numbers, page.sizes, characters, marking.words(page)], 1)
-        chosen = np.fromiter((SPLITS.index(split_of(text, job.fractions)) for text in page.texts), np.int64, len(batch))
+        splits = (unit.split or split_of(text, job.fractions) for text in page.texts)
+        chosen = np.fromiter(map(SPLITS.index, splits), np.int64, len(batch))
         of_token = np.repeat(chosen, encoded.numbers)
         for split, writer in enumerate(writers):
             if (mine := chosen == split).any():
                 writer.add(encoded.ids[of_token == split], encoded.flags[of_token == split], about[mine])
         if tokenizer.kind == "ascii":
             record["dropped"] += int(characters.sum() - encoded.numbers.sum())
+        if tokenizer.kind == "word":
+            each = np.split(encoded.ids, np.cumsum(encoded.numbers)[:-1])
+            for text, ids, split in zip(page.texts, each, chosen.tolist()):
+                record["lost"][SPLITS[split]] += not tokenizer.keeps(text, ids)
         if unknown >= 0:
             record["unknown"] += int((encoded.ids == unknown).sum())
         batch.clear()
@@ -402,13 +426,19 @@ def _finish(job: Job, split: str, records: list[dict[str, Any]], vocabulary: int
         counts += np.load(folder / f"{shard['name']}.counts.npy")
     _save(folder / "counts.npy", counts)
     return {"tokens": sum(shard["tokens"] for shard in shards), "documents": documents,
-            "bytes": sum(shard["bytes"] for shard in shards), "shards": shards}
+            "bytes": sum(shard["bytes"] for shard in shards), "shards": shards,
+            "lost": sum(record.get("lost", {}).get(split, 0) for record in records)}
 
 
-def _no_empty_split(splits: dict[str, dict[str, Any]], fractions: Fractions, documents: str) -> None:
+def _no_empty_split(splits: dict[str, dict[str, Any]], given: Mapping[str, Sequence[Path]], fractions: Fractions,
+                    documents: str) -> None:
     number = sum(split["documents"] for split in splits.values())
     if not number:
         raise Fault("there is no text in the files given: every document in them is empty or white space.")
+    if "" not in given:
+        if without := [split for split in given if not splits[split]["documents"]]:
+            raise Fault(f"there is no text in the files given for {' and '.join(without)}.")
+        return
     empty = [name for name, fraction in zip(SPLITS, fractions) if fraction > 0 and not splits[name]["documents"]]
     if empty:
         next_finer = {"line": "", "dialogues": "", "paragraph": "--documents line, or "}

@@ -52,12 +52,18 @@ class TokenStore:
             raise Fault(f"{folder} has no split {split!r}.{did_you_mean(split, content['splits'])}",
                         f"Those it has: {', '.join(content['splits'])}.")
         if not content["splits"][split]["tokens"]:
-            raise Fault(f"the {split} split of {folder} is empty.",
-                        f"It was made with the fractions {tuple(content['fractions'])} (train, valid, test).")
+            how = (f"It was made from text for {' and '.join(content['given'])}." if "given" in content else
+                   f"It was made with the fractions {tuple(content['fractions'])} (train, valid, test).")
+            raise Fault(f"the {split} split of {folder} is empty.", how)
         store = TokenStore(folder, split, content)
         if faults := store._damage():
             raise Faults(faults)
         return store
+
+    @staticmethod
+    def has(folder: Path, split: str) -> bool:
+        """Whether a store has any text in a split."""
+        return bool(read_content(whole_folder(Path(folder)))["splits"].get(split, {}).get("tokens"))
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -67,6 +73,12 @@ class TokenStore:
                         f"made with {self.content['tokenizer']['name']} ({self.fingerprint[:8]}).",
                         "Make the store again.")
         return found
+
+    @property
+    def whole(self) -> bool:
+        """Whether the ids hold all of the text: the tokenizer loses nothing, or (words) lost nothing of these documents."""
+        lost = self.content["splits"][self.split].get("lost")
+        return self.tokenizer.lossless or (self.tokenizer.kind == "word" and lost == 0)
 
     @cached_property
     def data(self) -> str:

@@ -30,6 +30,8 @@ CUSTOMARY = {"[end]": ("<|endoftext|>", "</s>", "<eos>", "[SEP]"), "[begin]": ("
 # transformers builds these classes' machinery itself; any other is opened as tokenizer.json says
 CLASSES = {"byte_bpe": "GPT2Tokenizer", "char_bpe": "OpenAIGPTTokenizer", "wordpiece": "BertTokenizer"}
 
+UNEVEN = re.compile(r"[^\S\n]{2,}|[^\S\n ]")        # white space between words that is more than a space or a newline
+
 
 class Tokenizer:
     """A kind, its machinery, and the names of its special tokens."""
@@ -98,6 +100,14 @@ class Tokenizer:
                 raise Fault(f"there is no token {id}: the tokenizer {self.name} has {len(self)}.")
             found.append(piece)
         return found
+
+    def keeps(self, text: str, ids: Sequence[int] | np.ndarray) -> bool:
+        """Whether its ids hold all of a text. Of words: each is known, or is "<unk>" in the text already, one space apart."""
+        if self.lossless or self.kind != "word":
+            return self.lossless
+        if UNEVEN.search(text.strip()) or (self.backend.normalizer is not None and text != text.lower()):
+            return False
+        return int((np.asarray(ids) == self.special("[unknown]")).sum()) == text.split().count(self.specials["[unknown]"])
 
     def special(self, name: str) -> int:
         if name not in self.specials:

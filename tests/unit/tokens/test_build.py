@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -139,29 +138,6 @@ def test_after_a_kill_the_same_command_goes_on_and_ends_with_the_same_files(corp
     assert content_of(tmp_path / "store") == content_of(tmp_path / "whole")
 
 
-def test_workers_of_a_killed_parent_die_too(tmp_path):
-    script = ("import multiprocessing, os, time\nfrom foreword.tokens.build import _die_with_parent\n"
-              "import threading\n"
-              "def child():\n"
-              "    threading.Thread(target=_die_with_parent, daemon=True).start()\n"
-              "    print(os.getpid(), flush=True)\n    time.sleep(600)\n"
-              "if __name__ == '__main__':\n"
-              "    p = multiprocessing.get_context('spawn').Process(target=child)\n    p.start()\n    p.join()\n")
-    (tmp_path / "parent.py").write_text(script)
-    process = subprocess.Popen([sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE, text=True,
-                               env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
-    child = int(process.stdout.readline())
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
-    for _ in range(200):
-        stat = Path(f"/proc/{child}/stat")
-        if not stat.exists() or stat.read_text().split(")")[-1].split()[0] == "Z":
-            return
-        time.sleep(0.05)
-    os.kill(child, signal.SIGKILL)
-    pytest.fail("the worker lived on")
-
-
 def test_the_same_settings_reuse_a_store_and_others_are_refused(corpus, tmp_path, capsys):
     first = build_store([corpus], tmp_path / "store", Byte(), documents="line")
     made = (tmp_path / "store/store.json").stat().st_mtime_ns
@@ -280,3 +256,55 @@ def test_a_sample_smaller_than_the_corpus_is_spread_over_it_and_repeatable(corpu
     assert min(places) < 80
     assert max(places) > 240
     assert taken == list(build._sample(work, (0.9, 0.05, 0.05), 8000, Ticker("", None)))
+
+
+def test_given_splits_go_where_they_are_given(tmp_path):
+    for name, words in (("a", "one two three"), ("b", "two"), ("c", "four one")):
+        (tmp_path / f"{name}.txt").write_text("\n".join([words] * 5))
+    given = {"train": [tmp_path / "a.txt"], "valid": [tmp_path / "b.txt"], "test": [tmp_path / "c.txt"]}
+    content = build_store(given, tmp_path / "store", ByteBPE(vocabulary=300), documents="line")
+    assert {split: part["documents"] for split, part in content["splits"].items()} == {"train": 5, "valid": 5, "test": 5}
+    for split, text in (("train", "one two three"), ("valid", "two"), ("test", "four one")):
+        store = TokenStore.open(tmp_path / "store", split)
+        assert {store.tokenizer.decode(store.document(i)) for i in range(5)} == {text}
+    assert build_store(given, tmp_path / "store", ByteBPE(vocabulary=300), documents="line") == content, "found again"
+    moved = {"train": given["train"], "valid": given["test"], "test": given["valid"]}
+    with pytest.raises(Fault, match="made from other files or with other settings"):
+        build_store(moved, tmp_path / "store", ByteBPE(vocabulary=300), documents="line")
+
+
+def test_a_tokenizer_is_learned_from_what_is_given_for_training_alone(tmp_path):
+    (tmp_path / "a.txt").write_text("one two\nthree")
+    (tmp_path / "b.txt").write_text("four\nfive")
+    build_store({"test": [tmp_path / "b.txt"], "train": [tmp_path / "a.txt"]}, tmp_path / "store", Word(), documents="line")
+    assert set(TokenStore.open(tmp_path / "store").tokenizer.vocabulary().pieces) == {"<unk>", "<|endoftext|>", "one", "two", "three"}
+
+
+def test_splits_may_be_missing_and_what_is_missing_is_said(tmp_path):
+    (tmp_path / "a.txt").write_text("one two\nthree")
+    (tmp_path / "empty.txt").write_text(" ")
+    build_store({"train": [tmp_path / "a.txt"]}, tmp_path / "store", Word(), documents="line")
+    assert [TokenStore.has(tmp_path / "store", split) for split in ("train", "valid", "test")] == [True, False, False]
+    with pytest.raises(Fault, match=r"the valid split of .* is empty.\n.*made from text for train"):
+        TokenStore.open(tmp_path / "store", "valid")
+    known = TokenStore.open(tmp_path / "store").tokenizer
+    build_store({"test": [tmp_path / "a.txt"]}, tmp_path / "test-only", known)
+    for given, words in (({"test": [tmp_path / "a.txt"]}, "a word tokenizer is learned from training text"),
+                         ({"tran": [tmp_path / "a.txt"]}, "no split 'tran'. Did you mean train"), ({}, "there is no text to make a store of"),
+                         ({"train": [tmp_path / "a.txt"], "valid": [tmp_path / "empty.txt"]}, "no text in the files given for valid")):
+        with pytest.raises(Fault, match=words):
+            build_store(given, tmp_path / "other", Word(), documents="line")
+    assert not (tmp_path / "other").exists()
+
+
+def test_words_that_are_unknown_in_the_text_already_are_not_lost(tmp_path):
+    (tmp_path / "a.txt").write_text("the <unk> sat \n the cat <unk>")
+    (tmp_path / "b.txt").write_text("the <unk> sat\nthe dog sat")
+    build_store({"train": [tmp_path / "a.txt"], "valid": [tmp_path / "b.txt"]}, tmp_path / "store", Word(), documents="line")
+    assert TokenStore.open(tmp_path / "store").whole
+    valid = TokenStore.open(tmp_path / "store", "valid")
+    assert not valid.whole, "of one document a word is lost"
+    assert valid.content["splits"]["valid"]["lost"] == 1
+    tokenizer = valid.tokenizer
+    assert [tokenizer.keeps(text, tokenizer.encode(text)) for text in ("the cat", " the <unk> cat ", "the  cat", "a\tcat", "The cat", "dog")
+            ] == [True, True, False, False, False, False]
