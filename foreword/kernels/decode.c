@@ -112,13 +112,6 @@ typedef struct {
     long rows, heads, room, size, window, query_row, key_row, value_row;
 } attention_of;
 
-/* keys and values of one more token take their place in a cache */
-INLINE void append_one(const attention_of *a, long row, long head) {
-    const long place = ((row * a->heads + head) * a->room + a->lengths[row]) * a->size;
-    memcpy(a->kept_keys + place, a->keys + row * a->key_row + head * a->size, a->size * sizeof(float));
-    memcpy(a->kept_values + place, a->values + row * a->value_row + head * a->size, a->size * sizeof(float));
-}
-
 /* how much a row sees: its own first `lengths` places and the new token, if there is one, or the last `window` of those */
 INLINE long seen(const attention_of *a, long row) {
     const long length = a->lengths[row] + (a->keys != 0);
@@ -131,7 +124,11 @@ static void attention(const attention_of *a, float *scores, long thread, long th
     for (long i = all * thread / threads; i < all * (thread + 1) / threads; i++) {
         const long row = i / a->heads, head = i % a->heads, length = seen(a, row);
         const long place = (i * a->room + a->lengths[row] + (a->keys != 0) - length) * a->size;
-        if (a->keys) append_one(a, row, head);
+        if (a->keys) {                       /* the new token's take their place in the cache */
+            const long new = (i * a->room + a->lengths[row]) * a->size;
+            memcpy(a->kept_keys + new, a->keys + row * a->key_row + head * a->size, a->size * sizeof(float));
+            memcpy(a->kept_values + new, a->values + row * a->value_row + head * a->size, a->size * sizeof(float));
+        }
         look(a->queries + row * a->query_row + head * a->size, a->kept_keys + place, a->kept_values + place, a->out + i * a->size,
              length, a->size, scores);
     }
@@ -154,14 +151,6 @@ int attend(const float *queries, long query_row, float *keys, float *values, con
     attention(&a, scores + THREAD * each, THREAD, THREADS);
     free(scores);
     return 0;
-}
-
-/* keys and values [rows, heads, size] of one more token take their place in a cache [rows, heads, room, size] */
-void append(const float *keys, long key_row, const float *values, long value_row, const int64_t *lengths, float *kept_keys,
-            float *kept_values, long rows, long heads, long room, long size) {
-    const attention_of a = {0, keys, values, kept_keys, kept_values, 0, lengths, rows, heads, room, size, 0, 0, key_row, value_row};
-    for (long row = 0; row < rows; row++)
-        for (long head = 0; head < heads; head++) append_one(&a, row, head);
 }
 
 /* to zero mean (unless `root`: root mean square alone) and unit size */

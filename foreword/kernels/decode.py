@@ -19,7 +19,7 @@ from foreword.kernels.tensors import address, served
 
 ROWS = 32             # with more, the arithmetic takes longer than the reading, and torch's products are the better ones
 SOURCE = Path(__file__).with_name("decode.c")
-SIGNATURES = {"linear": "pppppplllll>i", "attend": "plppplplllll>i", "append": "plplpppllll", "run": "pllpppll>i"}
+SIGNATURES = {"linear": "pppppplllll>i", "attend": "plppplplllll>i", "run": "pllpppll>i"}
 ACTIVATIONS = {"": 0, "relu": 1, "relu_squared": 2, "gelu_tanh": 3, "gelu_erf": 4}        # as matvec.h numbers them
 EMBED, LAYER_NORM, RMS_NORM, ROTARY, LINEAR, ATTENTION = range(6)        # as decode.c numbers them
 
@@ -29,43 +29,21 @@ def library() -> ctypes.CDLL | None:
     return build.library(SOURCE, SIGNATURES, "generation uses torch's products, at about half the speed")
 
 
-def attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, window: int = 0,
-           kernels: ctypes.CDLL | None = None) -> Tensor:
+def attend(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, window: int = 0) -> Tensor:
     """queries [rows, heads, 1, size] look at keys and values [rows, heads, room, size], each row at its first `lengths`.
 
     With a `window`, at the last so many of those.
     """
-    ready = served(queries) and keys.is_contiguous() and values.is_contiguous()
-    kernels = kernels or (library() if ready else None)
+    kernels = library() if served(queries) and keys.is_contiguous() and values.is_contiguous() else None
     if kernels is None:
         return attend_in_torch(queries, keys, values, lengths, window)
     rows, heads, room, size = keys.shape
-    queries = _by_row(queries)
+    if queries.stride(3) != 1 or queries.stride(1) != size:        # the heads of a row one behind the other
+        queries = queries.contiguous()
     out = torch.empty(rows, heads, 1, size)
     failed = kernels.attend(address(queries), queries.stride(0), address(keys), address(values), address(lengths), window,
                             address(out), rows, heads, room, size, torch.get_num_threads())
     return attend_in_torch(queries, keys, values, lengths, window) if failed else out
-
-
-def append(keys: Tensor, values: Tensor, kept_keys: Tensor, kept_values: Tensor, lengths: Tensor,
-           kernels: ctypes.CDLL | None = None) -> None:
-    """keys, values [rows, heads, 1, size] take the place after the first `lengths` of [rows, heads, room, size]."""
-    ready = served(keys) and kept_keys.is_contiguous() and kept_values.is_contiguous()
-    kernels = kernels or (library() if ready else None)
-    if kernels is None:
-        every = torch.arange(len(lengths), device=lengths.device)
-        kept_keys[every, :, lengths], kept_values[every, :, lengths] = keys[:, :, 0], values[:, :, 0]
-        return
-    rows, heads, room, size = kept_keys.shape
-    keys, values = _by_row(keys), _by_row(values)
-    kernels.append(address(keys), keys.stride(0), address(values), values.stride(0), address(lengths),
-                   address(kept_keys), address(kept_values), rows, heads, room, size)
-
-
-def _by_row(x: Tensor) -> Tensor:
-    """[rows, heads, 1, size] with the heads of a row one behind the other."""
-    size = x.size(3)
-    return x if x.stride(3) == 1 and x.stride(1) == size else x.contiguous()
 
 
 def attend_in_torch(queries: Tensor, keys: Tensor, values: Tensor, lengths: Tensor, window: int = 0) -> Tensor:

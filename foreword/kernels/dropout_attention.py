@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from foreword.kernels import build
-from foreword.kernels.elementwise import as_projected
+from foreword.kernels.elementwise import as_projected, dropout_from
 from foreword.kernels.tensors import address, constant, served
 
 SOURCE = Path(__file__).with_name("dropout_attention.c")
@@ -50,7 +50,7 @@ def in_torch(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor,
         weights = scores.softmax(-1)
     else:
         weights = scores.masked_fill(~seen, torch.finfo(q.dtype).min).softmax(-1).masked_fill(~seen, 0)
-    return torch.ops.foreword.dropout(weights, seed, share) @ v
+    return dropout_from(weights, seed, share) @ v
 
 
 @constant

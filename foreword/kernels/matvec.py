@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor
@@ -14,12 +12,12 @@ from foreword.kernels.tensors import address, served
 
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor | None = None, activation: str = "",
-           residual: Tensor | None = None, kernels: ctypes.CDLL | None = None) -> Tensor:
+           residual: Tensor | None = None) -> Tensor:
     """x [rows, inputs], weight [outputs, inputs] -> residual + activation(x weight' + bias) [rows, outputs].
 
     A weight of int8 stands for itself times `scale[0]`, plus `scale[1]`, of its output.
     """
-    kernels = kernels or (decode.library() if served(x) and weight.is_contiguous() else None)
+    kernels = decode.library() if served(x) and weight.is_contiguous() else None
     if kernels is None:
         return in_torch(x, weight, bias, scale, activation, residual)
     x, (outputs, inputs) = x.contiguous(), weight.shape

@@ -104,8 +104,9 @@ def test_far_from_zero_gelu_is_zero_or_x_and_never_not_a_number() -> None:
 @pytest.mark.parametrize("name", KERNELS)
 def test_torch_s_own_checks_of_an_operator(name: str) -> None:
     x = torch.randn(2, 5, 3, 12).transpose(1, 2).requires_grad_()
-    more = {"rms_norm": (1e-3,), "rotary": (ANGLES.cos(), ANGLES.sin())}.get(name, ())
-    torch.library.opcheck(getattr(torch.ops.foreword, name).default, (x, *more))
+    operators = {"rms_norm": ("rms_norm", None, 1e-3), "rotary": ("rotary", ANGLES.cos(), ANGLES.sin(), 1.0)}
+    operator, *more = operators.get(name, ("activation", None, name))
+    torch.library.opcheck(getattr(torch.ops.foreword, operator).default, (x, *more))
 
 
 @pytest.mark.thorough

@@ -36,9 +36,10 @@ def libraries(tmp_path_factory):
 
 
 @pytest.fixture
-def product(way, libraries):
+def product(way, libraries, monkeypatch):
     library = libraries(way)
-    return (lambda *a, **k: matvec.linear(*a, **k, kernels=library)) if library else matvec.in_torch
+    monkeypatch.setattr(decode, "library", lambda: library)
+    return matvec.linear
 
 
 def meant(numbers: torch.Tensor, scale: torch.Tensor | None) -> torch.Tensor:
@@ -135,36 +136,20 @@ def test_two_threads_give_what_one_gives(product):
 
 @every_way
 @pytest.mark.parametrize("size", [2, 8, 24, 31, 64, 80])
-def test_each_row_looks_at_its_own_first_places(libraries, way, size):
+@pytest.mark.usefixtures("product")
+def test_each_row_looks_at_its_own_first_places(size):
     draw = torch.Generator().manual_seed(size)
     rows, heads, room = 4, 3, 40
     queries = torch.randn(rows, heads, 1, size, generator=draw)
     keys, values = (torch.randn(rows, heads, room, size, generator=draw) for _ in range(2))
     lengths = torch.tensor([1, 17, 40, 16])
-    library = libraries(way)
-    attend = (lambda *a: decode.attend(*a, kernels=library)) if library else decode.attend_in_torch
-    found = attend(queries, keys, values, lengths)
+    found = decode.attend(queries, keys, values, lengths)
     for row, length in enumerate(lengths):
         wanted = F.scaled_dot_product_attention(*(x.double() for x in (queries[row], keys[row, :, :length], values[row, :, :length])))
         assert error(found[row], wanted) < 1e-5
     keys[0, :, 1:] = 1e4         # what lies beyond a row's length means nothing
     values[0, :, 1:] = -1e4
-    assert torch.equal(attend(queries, keys, values, lengths)[0], found[0])
-
-
-@every_way
-def test_a_token_takes_the_place_after_its_row(libraries, way, monkeypatch):
-    library = libraries(way)
-    if library is None:
-        monkeypatch.setattr(decode, "library", lambda: None)
-    kept_keys, kept_values = torch.zeros(3, 2, 9, 5), torch.zeros(3, 2, 9, 5)
-    together = torch.randn(3, 1, 30).unflatten(-1, (6, 5)).transpose(1, 2)         # queries, keys and values as a product makes them
-    _, keys, values = together.split(2, 1)
-    decode.append(keys, values, kept_keys, kept_values, torch.tensor([0, 8, 3]), kernels=library)
-    for row, place in enumerate((0, 8, 3)):
-        assert torch.equal(kept_keys[row, :, place], keys[row, :, 0])
-        assert torch.equal(kept_values[row, :, place], values[row, :, 0])
-    assert int((kept_keys != 0).any(-1).sum()) == 6
+    assert torch.equal(decode.attend(queries, keys, values, lengths)[0], found[0])
 
 
 def test_what_does_not_fit_is_refused():

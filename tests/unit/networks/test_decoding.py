@@ -12,6 +12,7 @@ import torch
 from foreword.kernels import build, decode
 from foreword.networks import decoding
 from foreword.networks.decoding import Decoder
+from foreword.parts.attention import KeyValues
 from foreword.parts.frozen import freeze
 from foreword.parts.visible import Causal, Packed, Reached
 from tests.tiny import READERS, drawn, tiny
@@ -236,3 +237,14 @@ def test_two_threads_read_what_one_reads(store, precision, rows):
     torch.set_num_threads(1)
     assert len(found) == 24
     assert all(torch.equal(one, two) for one, two in zip(found[:12], found[12:]))
+
+
+def test_a_token_takes_the_place_after_its_row():
+    cache = decoding.Layer(torch.zeros(3, 2, 9, 5), torch.zeros(3, 2, 9, 5), torch.tensor([0, 8, 3]))
+    together = torch.randn(3, 1, 30).unflatten(-1, (6, 5)).transpose(1, 2)         # queries, keys and values as a product makes them
+    _, keys, values = together.split(2, 1)
+    seen = cache.then(KeyValues(keys, values))
+    for row, place in enumerate((0, 8, 3)):
+        assert torch.equal(seen.keys[row, :, place], keys[row, :, 0])
+        assert torch.equal(seen.values[row, :, place], values[row, :, 0])
+    assert int((seen.keys != 0).any(-1).sum()) == 6
