@@ -62,6 +62,7 @@ API = {
         "foreword.model:LoadedModel",
         "foreword.model:Guess",
         "foreword.generate.sample:Sampling",
+        "foreword.generate.batch:GenerationBatch",
         "foreword.generate.batch:Continuation",
         "foreword.evaluate.score:Score",
     ),

@@ -34,9 +34,9 @@ def model_place(path: str | Path) -> ModelPlace:
     return place
 
 
-def saved_steps(run: Path) -> list[int]:
+def saved_steps(run: str | Path) -> list[int]:
     """The steps of a run that can be opened as a model, oldest first."""
-    return sorted(int(path.name.removeprefix("step-")) for path in (run / "checkpoints").glob("step-*"))
+    return sorted(int(path.name.removeprefix("step-")) for path in (Path(run) / "checkpoints").glob("step-*"))
 
 
 def is_model(path: str | Path) -> bool:
