@@ -103,7 +103,7 @@ def trial(entrant: Entrant, seed: int, seconds: float, folder: Path, compile: st
     from foreword.evaluate.held_out import Corpus, ask
     from foreword.model import load
     from foreword.runs.folder import RunFolder
-    from foreword.runs.train import Session
+    from foreword.runs.train import text_run
     from foreword.tokens.build import build_store
     from foreword.tokens.store import TokenStore
     from foreword.training.hardware import Hardware
@@ -116,7 +116,7 @@ def trial(entrant: Entrant, seed: int, seconds: float, folder: Path, compile: st
             *entrant.settings, f'training.budget="{left:g}s"', f"training.seed={seed}",
             "training.evaluate=1.0", 'training.save="100h"', "training.valid_batches=1"])
         store = TokenStore.open(Path(runs) / "store", "train")
-        session = Session(recipe, store, store, RunFolder(Path(runs) / "run"), Hardware(prefetch=False, compile=compile))  # type: ignore[arg-type]
+        session = text_run(recipe, store, store, RunFolder(Path(runs) / "run"), Hardware(prefetch=False, compile=compile))  # type: ignore[arg-type]
         session.run.claim(recipe, store.data)
         session.trainer.clock = core_seconds
         session.go()

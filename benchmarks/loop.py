@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks.limits import gemm_flops
 from foreword.assembly import loader
 from foreword.runs.folder import RunFolder
-from foreword.runs.train import Session
+from foreword.runs.train import text_run
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import ByteBPE
 from foreword.tokens.store import TokenStore
@@ -55,7 +55,7 @@ def measure(steps: int = 150) -> dict[str, Any]:
         store_in(here)
         recipe = loader.load("gpt2", "laptop", [*SETTINGS, f"training.budget={steps}", 'training.save="20s"'])
         store, valid = TokenStore.open(here / "store", "train"), TokenStore.open(here / "store", "valid")
-        session = Session(recipe, store, valid, RunFolder(here / "run"))
+        session = text_run(recipe, store, valid, RunFolder(here / "run"))
         session.run.claim(recipe, store.data)
         spent = {"network": 0.0, "evaluation": 0.0}
         session.learner.step = _timed(session.learner.step, spent, "network")               # type: ignore[method-assign]

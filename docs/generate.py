@@ -81,7 +81,8 @@ API = {
     "Labelled tasks": (
         "foreword.tasks.labelled_task:load",
         "foreword.transfer.finetune:finetune",
-        "foreword.transfer.finetune:Tuning",
+        "foreword.transfer.tuning:Tuning",
+        "foreword.transfer.multitask:multitask",
         "foreword.compare.study:study",
     ),
     "Count models": ("foreword.counts.arpa:read_arpa",),

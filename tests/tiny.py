@@ -21,13 +21,14 @@ from foreword.basics.messages import Interrupted
 from foreword.basics.seeds import chance
 from foreword.batches.stream import Stream
 from foreword.networks.base import Model
-from foreword.runs.train import Session
+from foreword.runs.loop import RunLoop
 from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.turns import SKIPPED
 from foreword.training.hardware import Hardware
 
-RECIPES = list(catalogue.built_in())
+FROM_LABELS = [name for name in catalogue.built_in() if loader.load(name).objective.labelled]        # their data are labelled tasks
+RECIPES = [name for name in catalogue.built_in() if name not in FROM_LABELS]                         # their data is text
 WITH_SIZES = [(entry.name, size) for entry in catalogue.entries() for size in ("", *entry.sizes)]
 CHINESE = ("今天天气很好。", "我们去公园看花。", "他在家里看书。", "你好吗？", "我很好，你呢？", "天上有大大的云。", "花园里有很多人。", "书上的字很小。")
 
@@ -161,17 +162,17 @@ def take_steps(learner: Any, stream: Stream, steps: Sequence[int], same: bool = 
 @contextmanager
 def interrupted_at(last: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What trains in here is stopped in this step, as by Ctrl-C."""
-    resume = Session.resume
+    resume = RunLoop.resume
 
-    def resumed(session: Session) -> None:
-        resume(session)
-        real = session.learner.step
+    def resumed(loop: RunLoop) -> None:
+        resume(loop)
+        real = loop.learner.step
 
         def step(batch: Any, number: int, spent: float, tokens: int) -> Any:
-            session.trainer.stopping = number == last
+            loop.trainer.stopping = number == last
             return real(batch, number, spent, tokens)
-        session.learner.step = step
+        loop.learner.step = step
     with monkeypatch.context() as patch:
-        patch.setattr(Session, "resume", resumed)
+        patch.setattr(RunLoop, "resume", resumed)
         with pytest.raises(Interrupted):
             yield

@@ -24,12 +24,11 @@ def finetune(
     learning_rate: Annotated[float | None, typer.Option(
         help="[default: the published one, larger for narrower networks; 1e-3 with --features]")] = None,
     batch_size: Annotated[int, typer.Option(help="Examples in a step.")] = 32,
-    epochs: Annotated[float | None, typer.Option(help="Passes over the examples. [default: 3, 5 with --multi]")] = None,
+    epochs: Annotated[float, typer.Option(help="Passes over the examples.")] = 3.0,
     seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
     features: Annotated[str, typer.Option(
         help="Freeze the model; a linear layer or LSTMs (bilstm) read a mixture of its layers.")] = "",
-    multi: Annotated[bool, typer.Option(
-        "--multi", help="Several tasks, separated by commas, share the network; each has a head (MT-DNN).")] = False,
+    multi: Annotated[bool, typer.Option("--multi", hidden=True)] = False,
     settings: Set = None,
     device: Device = "auto",
     as_json: Json = False,
@@ -39,28 +38,27 @@ def finetune(
     The same command continues an interrupted run. report.html in the run folder shows results and mistakes. --set also
     takes init, layers, aux and patience (--set patience=3). Several seeds, settings or models: `foreword study`.
     """
+    from foreword.basics.messages import Fault
     from foreword.cli.preparing import models_there
 
     models_there(model)
+    if multi:
+        words = task.replace(",", " ")
+        raise Fault("--multi is a recipe now.", f"Train it:  foreword train mt-dnn --from {model} --data {words}")
     from foreword.tasks.labelled_task import load
     from foreword.training.hardware import Hardware
     from foreword.transfer import finetune_report
-    from foreword.transfer.finetune import Tuning
     from foreword.transfer.finetune import finetune as tune
-    from foreword.transfer.multitask import EPOCHS, folder_of, multitask, name_of
+    from foreword.transfer.multitask import folder_of
+    from foreword.transfer.tuning import Tuning
 
     own, more = split_settings(settings or [], ("init", "layers", "aux", "patience"))
-    passes = epochs if epochs is not None else EPOCHS if multi else Tuning.epochs
-    how = Tuning(epochs=passes, batch_size=batch_size, learning_rate=learning_rate, seed=seed, labels=labels,
+    how = Tuning(epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed, labels=labels,
                  features=features, settings=tuple(more), **own)
-    tasks = [load(word, data, kind, dev, test) for word in (task.split(",") if multi else [task])]
-    named = f"{model.name}-{'-'.join(one.name for one in tasks)}".replace("/", "-")
-    folder, hardware = out or Path("runs") / named, Hardware.choose(device, "auto", "off", False)
-    if multi:
-        run = multitask(model, tasks, folder, how, hardware)
-    else:
-        run = tune(folder_of(model, tasks[0]), tasks[0], folder, how, hardware)
-    report = finetune_report.report(run, {name_of(one): one for one in tasks} if multi else {"": tasks[0]})
+    labelled = load(task, data, kind, dev, test)
+    folder = out or Path("runs") / f"{model.name}-{labelled.name}".replace("/", "-")
+    run = tune(folder_of(model, labelled), labelled, folder, how, Hardware.choose(device, "auto", "off", False))
+    report = finetune_report.report(run, {"": labelled})
     report.save(run.path)
     report.show(as_json)
     if not as_json:

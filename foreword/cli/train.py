@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foreword.cli.options import Column, Device, Documents, Set, Size, Sources
+
+if TYPE_CHECKING:
+    from foreword.assembly.recipe import Recipe
+    from foreword.training.hardware import Hardware
 
 
 def train(
@@ -32,7 +36,10 @@ def train(
         "--ask", help="Tasks asked without examples at each evaluation; report.html draws their scores.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, train nothing.")] = False,
 ) -> None:
-    """Train a recipe. A run that was stopped goes on where it was when the same command is given again."""
+    """Train a recipe. A run that was stopped goes on where it was when the same command is given again.
+
+    A recipe of labelled tasks (mt-dnn) is given their names or files: --data cola sst2 mine.csv, and --from a pretrained model.
+    """
     from foreword.assembly.catalogue import find
 
     find(recipe)        # a mistyped name is said before torch is imported
@@ -47,16 +54,37 @@ def train(
         given.append(f"training.seed={seed}")
     chosen = recipe_for(recipe, size, given)
     sources = [*data, *(more or [])]
-    weighed(sources)
+    if not chosen.objective.labelled:
+        weighed(sources)
     if dry_run:
         print(f"{chosen.name}: the recipe is right.")
         return
     hardware = Hardware.choose(device, precision, compile, auto_batch)
+    name = f"{chosen.name}-{chosen.size}" if chosen.size else chosen.name
+    if chosen.objective.labelled:
+        on_tasks(chosen, sources, start, out or Path("runs") / name, given, hardware)
+        return
     known = None if start is None else open_model(start).tokenizer
     found = data_for(chosen, sources, documents, column, known)
-    name = f"{chosen.name}-{chosen.size}" if chosen.size else chosen.name
     zero_shot = ZeroShot([word for words in ask for word in words.split(",")], chosen) if ask else None
     run = train_run(chosen, found, out or Path("runs") / name, tensorboard, hardware, start, zero_shot)
     if ask:
         training_report(run).save(run.path)
+    print(run.path)
+
+
+def on_tasks(recipe: Recipe, words: list[str], start: Path | None, out: Path, settings: list[str], hardware: Hardware) -> None:
+    """Train a recipe whose data are labelled tasks."""
+    from foreword.basics.messages import Fault
+    from foreword.tasks.labelled_task import load
+    from foreword.transfer import finetune_report
+    from foreword.transfer.multitask import multitask, name_of
+
+    if start is None:
+        raise Fault(f"{recipe.name} learns labelled tasks with a network that has learned from text.", "Give one:  --from RUN")
+    tasks = [load(word) for word in words]
+    run = multitask(start, tasks, out, settings, recipe, hardware=hardware)
+    report = finetune_report.report(run, {name_of(one): one for one in tasks})
+    report.save(run.path)
+    report.show(False)
     print(run.path)

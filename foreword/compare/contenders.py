@@ -14,11 +14,12 @@ from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.transfer.finetune import Tuning, recipe_for
+from foreword.transfer.finetune import recipe_for
 from foreword.transfer.initial_weights import INITS
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import training_subset
 from foreword.transfer.multitask import folder_of
+from foreword.transfer.tuning import Tuning
 
 EXCHANGED = "shuffled-labels"
 CONTROLS = (*INITS, EXCHANGED)                       # what --compare knows by name; everything else is a model's folder

@@ -22,7 +22,7 @@ from foreword.basics.messages import Diverged, Interrupted, RunFailed, thousands
 from foreword.basics.processes import end_at_once, process_pool
 from foreword.basics.progress import say, ticking
 from foreword.runs.folder import RunFolder
-from foreword.runs.train import Session
+from foreword.runs.loop import RunLoop
 from foreword.training.hardware import Hardware, free_memory
 
 TIMED = 6                     # steps for each number of threads
@@ -38,7 +38,7 @@ Given = TypeVar("Given", contravariant=True)
 class Trial(NamedTuple):
     """A run that is timed for a few steps and never written."""
 
-    session: Session
+    loop: RunLoop
     tokens: float = math.inf            # that the whole run reads, about
 
 
@@ -93,9 +93,9 @@ class Runs(Generic[Data]):
         if len(jobs) < 2 or cores() == 1 or self.hardware.device != "cpu":
             return 1
         trial = jobs[0].trial(self.data, replace(self.hardware, prefetch=False, compile="off"))
-        fit = free_memory("cpu") // (PROCESS + WEIGHT * trial.session.model.parameter_count())
+        fit = free_memory("cpu") // (PROCESS + WEIGHT * trial.loop.model.parameter_count())
         try:
-            return fastest(lambda threads: tokens_a_second(trial.session, threads), int(fit), len(jobs) * trial.tokens)
+            return fastest(lambda threads: tokens_a_second(trial.loop, threads), int(fit), len(jobs) * trial.tokens)
         except RunFailed:                # a loss that is no number: the runs will say so
             return 1
 
@@ -149,15 +149,15 @@ def fastest(pace: Callable[[int], float], most: int | None = None, work: float =
     return parallel if pays else 1
 
 
-def tokens_a_second(session: Session, threads: int) -> float:
+def tokens_a_second(loop: RunLoop, threads: int) -> float:
     """Of a few steps with so many threads."""
     before, times, tokens = torch.get_num_threads(), 0.0, 0
     try:
         torch.set_num_threads(threads)
         for step in range(TIMED + 2):
-            batch = session.trainer.stream.batch(step)
+            batch = loop.trainer.stream.batch(step)
             began = time.perf_counter()
-            read = session.learner.step(batch, step, 0.0).tokens
+            read = loop.learner.step(batch, step, 0.0).tokens
             if step > 1:
                 times, tokens = times + time.perf_counter() - began, tokens + read
         return tokens / times

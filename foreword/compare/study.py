@@ -26,9 +26,11 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
 from foreword.transfer import baselines
 from foreword.transfer.embeddings import MeanEmbeddings
-from foreword.transfer.finetune import PUBLISHED, Tuning, finetune, finetune_run
+from foreword.transfer.finetune import PUBLISHED, finetune, finetune_run
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import exchanged, label_subset
+from foreword.transfer.labelled_run import LabelledWorkload
+from foreword.transfer.tuning import Tuning
 
 RATES, BATCHES = (2e-5, 3e-5, 5e-5), (16, 32)        # Devlin et al. 2018, appendix A.3
 AGAIN = 1000                                         # a restart's seed is so much larger, that it is no other run's
@@ -85,8 +87,9 @@ class FinetuneJob:
         return finetune(self.model, self.task(whole), self.folder, self.how, hardware)
 
     def trial(self, whole: LabelledTask, hardware: Hardware) -> Trial:
-        session = finetune_run(self.model, self.task(whole), RunFolder(Path(os.devnull)), self.how, hardware)
-        return Trial(session, session.tokens())
+        loop = finetune_run(self.model, self.task(whole), RunFolder(Path(os.devnull)), self.how, hardware)
+        assert isinstance(loop.workload, LabelledWorkload)
+        return Trial(loop, loop.workload.tokens(loop))
 
 
 class StudyRunner:

@@ -32,8 +32,8 @@ from foreword.report import Report
 from foreword.tasks.example import groups
 from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.training.hardware import Hardware
-from foreword.transfer.finetune import Tuning
 from foreword.transfer.label_subset import strata
+from foreword.transfer.tuning import Tuning
 
 
 def _listed(value: object) -> object:

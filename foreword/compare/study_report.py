@@ -16,9 +16,9 @@ from foreword.report import Facts, Plot, Report, Section, Table, Text
 from foreword.report.plots import COLOURS, GREY
 from foreword.tasks.judging import METRICS
 from foreword.tasks.metrics import Interval, finite
-from foreword.transfer.finetune import FEW
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import label_subset
+from foreword.transfer.labelled_run import FEW
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -18,7 +18,7 @@ from foreword.compare.parallel import Runs, Trial
 from foreword.compare.significance import over_seeds, spread
 from foreword.report import Report, Section, Table
 from foreword.runs.folder import RunFolder
-from foreword.runs.train import Session, train
+from foreword.runs.train import text_run, train
 from foreword.tasks.metrics import finite
 from foreword.tokens.store import TokenStore
 from foreword.training.hardware import Hardware
@@ -40,7 +40,7 @@ class TrainingJob:
 
     def trial(self, data: Path, hardware: Hardware) -> Trial:
         store = TokenStore.open(data, "train")
-        return Trial(Session(self.recipe, store, store, RunFolder(Path(os.devnull)), hardware))
+        return Trial(text_run(self.recipe, store, store, RunFolder(Path(os.devnull)), hardware))
 
 
 @dataclass(frozen=True)

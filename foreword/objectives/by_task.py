@@ -29,13 +29,18 @@ class TaskBatch(ExampleBatch):
 
 
 class ByTask(Objective):
-    """`names`: one for each task. Only the trunk and the head of a batch's own task learn from it."""
+    """`names`: one for each task. Only the trunk and the head of a batch's own task learn from it.
+
+    A recipe leaves names and tasks out: they are given when it is trained.
+    """
 
     kind: Literal["by_task"] = "by_task"
     labelled: ClassVar[bool] = True
     chosen: ClassVar[Mapping[str, Table]] = {"tasks": LABELLED}
-    names: list[str]
-    tasks: list[SerializeAsAny[Objective]]
+    names: list[str] = []
+    tasks: list[SerializeAsAny[Objective]] = []
+    pairs: Literal["stepwise", "classify"] = "stepwise"        # the head for classes of pairs: in steps, or one layer
+    dropouts: dict[str, float] = {}                            # before the last layer of a head, by the name of its task
 
     @property
     def writes(self) -> frozenset[str]:       # type: ignore[override]
@@ -49,8 +54,6 @@ class ByTask(Objective):
         found = [(f"tasks.{i}.{name}", what) for i, task in enumerate(self.tasks) for name, what in task.faults()]
         found += [(f"tasks.{i}", "it has no head of its own, and cannot be a task.") for i, task in enumerate(self.tasks)
                   if not isinstance(task, FromExamples)]
-        if not self.tasks:
-            found.append(("tasks", "by_task needs at least one task."))
         if len(set(self.names)) != len(self.tasks):
             found.append(("names", f"{len(self.tasks)} tasks need {len(self.tasks)} different names (it says {self.names})."))
         if wrong := [name for name in self.names if not name or "." in name]:

@@ -14,8 +14,7 @@ from foreword.batches.examples import Examples
 from foreword.exchange.hugging_face import network_of
 from foreword.objectives.examples import laid_out
 from foreword.runs.opening import open_model
-from foreword.transfer.encoding import Encoder
-from foreword.transfer.finetune import UNLIMITED, input_format_of
+from foreword.transfer.encoding import UNLIMITED, Encoder, input_format_of
 
 AT_ONCE = 64       # texts in a batch
 

@@ -9,16 +9,22 @@ import numpy as np
 from tokenizers import Tokenizer as Backend
 from tokenizers import processors
 
+from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.messages import Fault
 from foreword.batches.encoded import EncodedText
 from foreword.batches.examples import Examples
 from foreword.batches.row import Row
+from foreword.networks.features import trunk_of
 from foreword.objectives.layout import with_specials
 from foreword.parts.task_heads import Reading
 from foreword.tokens import backends
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.transfer import INPUT_FORMATS
 
 AROUND = {"[start]": "<|start|>", "[delimiter]": "<|delimiter|>", "[extract]": "<|extract|>"}
+
+
+UNLIMITED = 512          # tokens of a sequence, for a network that has no context of its own
 
 
 class InputFormat(Protocol):
@@ -121,6 +127,15 @@ class BertFormat:
 
     def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> EncodedText:
         return self.sequence([text[:length - self.specials(1)]], tokenizer)
+
+
+def input_format_of(recipe: Recipe) -> InputFormat:
+    """How the recipe's network reads examples."""
+    name = kind(trunk_of(recipe.network))
+    if name not in INPUT_FORMATS.places:
+        raise Fault(f"{recipe.name} ({name}) cannot be fine-tuned.", f"Networks that can: {', '.join(INPUT_FORMATS.names())}.")
+    made: InputFormat = INPUT_FORMATS.find(name)()
+    return made
 
 
 Tokens = tuple[np.ndarray, np.ndarray]        # ids, and the characters [ids, 2] each stands for

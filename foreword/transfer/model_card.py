@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from foreword.assembly.recipe import Recipe, kind
 from foreword.exchange.family import task_of
 from foreword.exchange.hugging_face import family_of
@@ -12,6 +14,12 @@ READ = {
     "first": "`[CLS] A [SEP] B [SEP]`, as its tokenizer makes it",
     "last": "`<|start|> A <|delimiter|> B <|extract|>`, as its tokenizer makes it; a similarity is the sum over both orders",
 }
+
+
+def shared_card(recipe: Recipe, tasks: Sequence[LabelledTask]) -> str:
+    """Of a network that several tasks share."""
+    return (f"# {recipe.name}, fine-tuned on {', '.join(task.name for task in tasks)}\n\nOne trunk and a head for each task. "
+            "This folder opens with Foreword; `model-TASK` beside it holds the trunk and one head.\n")
 
 
 def card(recipe: Recipe, task: LabelledTask, progress: Progress) -> str:

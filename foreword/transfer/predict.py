@@ -24,8 +24,7 @@ from foreword.tasks.files import numbered
 from foreword.tasks.labelled.base import LabelledKind
 from foreword.tasks.labelled_task import unlabelled
 from foreword.tokens.tokenizer import Tokenizer
-from foreword.transfer.encoding import AROUND, BareFormat, Encoder, InputFormat
-from foreword.transfer.finetune import input_format_of
+from foreword.transfer.encoding import AROUND, BareFormat, Encoder, InputFormat, input_format_of
 from foreword.transfer.inference import Answers, answer_examples
 from foreword.transfer.kinds import answered_by, transfer_kind_of
 

@@ -75,7 +75,7 @@ def test_what_cannot_be_learned_from(name: str, base: Path, tmp_path: Path) -> N
     some, words = BAD[name]
     bad, good = write(tmp_path / "bad.jsonl", some), write(tmp_path / "good.jsonl", rows("classify"))
     commands = [["finetune", base, bad, "--out", tmp_path / "run"],
-                ["finetune", base, f"{good},{bad}", "--multi", "--out", tmp_path / "run"],
+                ["train", "mt-dnn", "--from", base, "--data", good, bad, "--out", tmp_path / "run"],
                 ["study", base, bad, "--seeds", 2, "--out", tmp_path / "run"],
                 ["probe", bad, "--out", tmp_path / "run"]]
     for command in commands:

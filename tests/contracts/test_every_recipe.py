@@ -12,6 +12,7 @@ import time
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,10 +27,15 @@ from foreword.cli.main import main
 from foreword.exchange import hugging_face
 from foreword.networks.base import Inputs
 from foreword.runs.folder import RunFolder
-from foreword.runs.train import Session, train
+from foreword.runs.opening import open_model
+from foreword.runs.train import text_run, train
+from foreword.tasks import LABELLED_KINDS
+from foreword.transfer.multitask import multitask
 from tests.golden.__main__ import path, text, write
+from tests.labelled import folder, task
 from tests.tiny import (
     COUNTING,
+    FROM_LABELS,
     GRADIENT,
     RECIPES,
     WITH_SIZES,
@@ -101,7 +107,7 @@ def test_weights_are_drawn_from_the_seed_alone(name, store_of):
     def weights(recipe, before):
         torch.manual_seed(before)          # whatever chance was used before
         torch.rand(before % 100)
-        return Session(recipe, store, valid, RunFolder("nowhere")).model.weights()
+        return text_run(recipe, store, valid, RunFolder("nowhere")).model.weights()
 
     first, again, different = weights(recipe, 1), weights(recipe, 77), weights(other, 1)
     assert all(torch.equal(first[key], again[key]) for key in first)
@@ -352,3 +358,25 @@ def test_every_recipe_builds_for_its_own_vocabulary():
     assert gpt1.parameter_count() == 116_534_784
     assert sum(p.numel() for p in bert.network.parameters()) + 768 * 769 == 109_482_240      # with the pooler
     assert number_of("weights", 0) != number_of("weights", 1)
+
+
+@pytest.mark.parametrize("name", FROM_LABELS)
+def test_a_recipe_of_labelled_tasks_learns_resumes_exactly_and_opens_again(name, tmp_path, monkeypatch):
+    """What the others promise on text, on the tasks that it is given."""
+    tasks = [replace(task(kind, 24, 9, 9), name=kind) for kind in LABELLED_KINDS.places]
+    start, settings = folder("bert", tmp_path / "base"), ('training.budget="6epochs"', "training.optimizer.learning_rate=2e-3")
+    unbroken = multitask(start, tasks, tmp_path / "unbroken", settings, loader.load(name))
+    with interrupted_at(3, monkeypatch):
+        multitask(start, tasks, tmp_path / "broken", settings, loader.load(name))
+    broken = multitask(start, tasks, tmp_path / "broken", settings, loader.load(name))
+    assert same_lines(unbroken) == same_lines(broken)
+    assert unbroken.passport()["scores"] == broken.passport()["scores"]
+    assert unbroken.recipe().name == name
+    dev = [sum(line["valid"].values()) for line in unbroken.metrics() if "valid" in line]
+    assert dev[-1] < dev[0]
+    for first, second in zip(open_model(unbroken.path).model.parameters(), open_model(broken.path).model.parameters()):
+        assert torch.equal(first, second)
+
+
+def same_lines(run):
+    return [{key: value for key, value in line.items() if key != "seconds"} for line in run.metrics()]

@@ -27,7 +27,6 @@ from foreword.text.splits import split_of
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 LINEAGE = DOCS / "lineage"
-WITHOUT_RECIPE = {"mt-dnn"}                                          # systems that are a way to fine-tune another
 PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 INFO = {"sh", "sh no-run", "python", "text", "toml"}
 NOT_RUN = ("make ", "foreword demo", "pip ", "PIP_", "#")                  # what a `no-run` block may hold
@@ -118,7 +117,7 @@ def test_every_block_of_a_page_runs(page: Path, reader: Path) -> None:
                 del sys.modules[name]
 
 
-@pytest.mark.parametrize("page", [page for page in sorted(LINEAGE.glob("*.md")) if page.stem not in WITHOUT_RECIPE], ids=named)
+@pytest.mark.parametrize("page", sorted(LINEAGE.glob("*.md")), ids=named)
 def test_the_command_of_every_system_is_right(page: Path, reader: Path) -> None:
     """Checked, not run: that every recipe trains is the contract tests' business."""
     given = [line for block in blocks(page) if block.info == "sh" for line in block.text.strip().split("\n")]
@@ -178,7 +177,7 @@ def test_no_page_knows_the_machine_it_was_written_on(page: Path) -> None:
 
 
 def test_every_recipe_has_its_page_and_is_listed() -> None:
-    assert {page.stem for page in LINEAGE.glob("*.md")} == set(catalogue.built_in()) | WITHOUT_RECIPE
+    assert {page.stem for page in LINEAGE.glob("*.md")} == set(catalogue.built_in())
     for page in LINEAGE.glob("*.md"):
         by_hand = page.read_text(encoding="utf-8").split("<!-- end -->", 1)[-1]
         assert len(by_hand.split()) > 80, f"{named(page)} says nothing beyond its recipe"

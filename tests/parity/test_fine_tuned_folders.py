@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from foreword.transfer.finetune import Tuning, finetune
+from foreword.transfer.finetune import finetune
+from foreword.transfer.tuning import Tuning
 from tests.labelled import folder, task
 
 transformers = pytest.importorskip("transformers")

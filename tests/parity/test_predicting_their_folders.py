@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from foreword.transfer.finetune import Tuning, finetune
+from foreword.transfer.finetune import finetune
 from foreword.transfer.predict import Predictor
+from foreword.transfer.tuning import Tuning
 from tests.cli.program import run
 from tests.labelled import examples, folder, task, tokenizer
 from tests.parity.test_hugging_face import redrawn

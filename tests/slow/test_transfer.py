@@ -20,7 +20,7 @@ from foreword.runs.train import train
 from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.tokens.build import build_store
 from foreword.training.hardware import Hardware
-from foreword.transfer.finetune import Tuning
+from foreword.transfer.tuning import Tuning
 
 pytestmark = pytest.mark.slow
 LABELS, WORDS, SENTENCE, SENTENCES = 8, 3, 6, 6

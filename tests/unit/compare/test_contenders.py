@@ -9,7 +9,7 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.compare.contenders import CONTROLS, Plan, contenders
-from foreword.transfer.finetune import Tuning
+from foreword.transfer.tuning import Tuning
 from tests.labelled import folder, task
 
 

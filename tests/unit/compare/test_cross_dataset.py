@@ -15,9 +15,10 @@ from foreword.compare.cross_dataset import Learned, cross, matching, meanings, o
 from foreword.tasks.example import Example
 from foreword.tasks.labelled.classify import PairClassification
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.transfer.finetune import Tuning, finetune
+from foreword.transfer.finetune import finetune
 from foreword.transfer.multitask import multitask
 from foreword.transfer.predict import is_tuned
+from foreword.transfer.tuning import Tuning
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=1, batch_size=16, learning_rate=3e-3)
@@ -99,7 +100,7 @@ def test_a_run_at_home_scores_what_it_scored(kind: str, tmp_path: Path) -> None:
 
 def test_of_several_heads_those_that_fit_are_asked(tmp_path: Path) -> None:
     tasks = [replace(task(kind, 16, 6, 9), name=kind) for kind in ("classify", "pair")]
-    run = multitask(folder("bert", tmp_path / "base"), tasks, tmp_path / "run", QUICK)
+    run = multitask(folder("bert", tmp_path / "base"), tasks, tmp_path / "run", ('training.budget="1epochs"',))
     found = [cross(*one) for one in matching(of_run(run.path), tasks)]
     assert [(one.name, one.task) for one in found] == [("run/classify", "classify"), ("run/pair", "pair")]
     for one in found:

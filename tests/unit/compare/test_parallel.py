@@ -17,7 +17,7 @@ from foreword.compare.study import FinetuneJob, Study, study
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
-from foreword.transfer.finetune import Tuning
+from foreword.transfer.tuning import Tuning
 from tests.labelled import folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)

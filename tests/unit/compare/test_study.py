@@ -18,10 +18,11 @@ from foreword.compare.contenders import Plan
 from foreword.compare.significance import Difference, Result, SeedResult, Significance, over_seeds
 from foreword.compare.study import AGAIN, Study, study
 from foreword.runs.folder import RunFolder
+from foreword.runs.loop import RunLoop
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.transfer.finetune import FinetuneRun, Tuning
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import training_subset
+from foreword.transfer.tuning import Tuning
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
@@ -216,7 +217,7 @@ def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypa
     found = study(base, whole, tmp_path / "out", QUICK, plan)
     assert len(found.results[0].seeds) == 3
     assert {path: path.stat().st_mtime_ns for path in kept} == kept
-    monkeypatch.setattr(FinetuneRun, "go", lambda self: pytest.fail("nothing is left to do"))
+    monkeypatch.setattr(RunLoop, "go", lambda self: pytest.fail("nothing is left to do"))
     assert study(base, whole, tmp_path / "out", QUICK, plan) == found
 
 
@@ -239,7 +240,7 @@ def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(base: Path, tmp_
     assert found.kept == best.run
     assert models(out) == {str(best.run.relative_to(out))}
     told = [(run, (run / "metrics.jsonl").read_bytes()) for run in runs]
-    monkeypatch.setattr(FinetuneRun, "go", lambda self: pytest.fail("nothing is left to do"))
+    monkeypatch.setattr(RunLoop, "go", lambda self: pytest.fail("nothing is left to do"))
     assert study(base, whole, out, replace(QUICK, epochs=3), plan) == found
     assert models(out) == {str(best.run.relative_to(out))}
     assert [(run, (run / "metrics.jsonl").read_bytes()) for run in runs] == told
@@ -287,7 +288,7 @@ def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_
     assert "seed-1" not in models(tmp_path / "out")
     assert found.find("ensemble")[0].seeds[0].answers == tuple(                      # of the two that say something
         transfer_kind_of("classify").combined(lines) for lines in zip(*(protocol.predictions(RunFolder(one.run), "test") for one in row.seeds[::2])))
-    monkeypatch.setattr(FinetuneRun, "go", lambda self: pytest.fail("it would fail again"))
+    monkeypatch.setattr(RunLoop, "go", lambda self: pytest.fail("it would fail again"))
     assert study(base, whole, tmp_path / "out", how, plan) == found
 
 

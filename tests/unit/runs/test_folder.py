@@ -11,8 +11,9 @@ from safetensors.torch import load_file
 from foreword.assembly.difference import difference
 from foreword.basics.messages import Fault, RunFailed
 from foreword.runs.folder import RunFolder
+from foreword.runs.loop import RunLoop
 from foreword.runs.opening import open_model
-from foreword.runs.train import Session, train
+from foreword.runs.train import text_run, train
 from foreword.training.trainer import Progress
 from tests.tiny import tiny
 
@@ -113,7 +114,7 @@ def test_a_checkpoint_of_another_format_is_said(tmp_path):
 
 @pytest.mark.parametrize("step", [1, 7])
 def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(stores, tmp_path, monkeypatch, step):
-    real = Session.resume
+    real = RunLoop.resume
 
     def poisoned(session):
         real(session)
@@ -125,7 +126,7 @@ def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(stores, tmp_
                     session.model.network.blocks[1].attention.out.weight.fill_(float("inf"))
             return learn(batch, number, spent, tokens)
         session.learner.step = poison
-    monkeypatch.setattr(Session, "resume", poisoned)
+    monkeypatch.setattr(RunLoop, "resume", poisoned)
     with pytest.raises(RunFailed) as caught:
         train(tiny("gpt2"), stores["byte_bpe"], tmp_path / "run")
     run, said = RunFolder(tmp_path / "run"), str(caught.value)
@@ -148,9 +149,9 @@ def test_a_small_validation_text_never_stops_a_run(valid, store, capsys):
     from tests.numbered import Numbered
     for name in ("gpt2", "lstm"):
         recipe = tiny(name)
-        session = Session(recipe, store(), store(split="valid"), RunFolder("nowhere"))
+        session = text_run(recipe, store(), store(split="valid"), RunFolder("nowhere"))
         session.learner.collate = list
-        batches = list(session.held_out(Numbered(valid)))
+        batches = list(session.workload.held_out(session, Numbered(valid)))
         assert batches or "not evaluated" in capsys.readouterr().err
 
 
@@ -174,7 +175,7 @@ def test_evaluations_do_not_eat_a_wall_clock_budget(tmp_path, store):
     def records(budget):
         recipe = tiny("gpt2", f'training.budget="{budget}"')
         run = RunFolder(tmp_path / budget)
-        session = Session(recipe, store(), store(split="valid"), run)
+        session = text_run(recipe, store(), store(split="valid"), run)
         run.claim(recipe, "data")
         session.trainer.progress.seconds, session.evaluating = 20.0, 10.0
         session.evaluate()

@@ -19,13 +19,15 @@ from foreword.exchange import hugging_face
 from foreword.exchange.hugging_face import Loaded
 from foreword.networks.base import Inputs
 from foreword.networks.features import Features
+from foreword.runs.loop import RunLoop
 from foreword.runs.opening import open_model
-from foreword.transfer.finetune import FinetuneRun, Tuning, finetune, recipe_for
+from foreword.transfer.finetune import finetune, recipe_for
 from foreword.transfer.inference import head_scores
 from foreword.transfer.initial_weights import initial_model
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.multitask import multitask
 from foreword.transfer.predict import Predictor
+from foreword.transfer.tuning import Tuning
 from tests.labelled import KINDS, base, encoder, examples, input_format, task, tokenizer
 from tests.trunks import FAMILIES, folder, trunk
 
@@ -105,13 +107,13 @@ def test_padding_and_other_rows_change_no_prediction(kind: str, family: str, rea
 def test_a_resumed_run_equals_an_unbroken_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     whole, start = task("classify", 48), folder("gpt2", tmp_path / "base")
     unbroken = finetune(start, whole, tmp_path / "unbroken", replace(QUICK, epochs=3))
-    evaluate = FinetuneRun.evaluate
+    evaluate = RunLoop.evaluate
 
-    def and_stop(self: FinetuneRun, anyway: bool = False) -> None:
+    def and_stop(self: RunLoop, anyway: bool = False) -> None:
         evaluate(self, anyway)
         self.trainer.stopping = True
 
-    monkeypatch.setattr(FinetuneRun, "evaluate", and_stop)
+    monkeypatch.setattr(RunLoop, "evaluate", and_stop)
     with pytest.raises(Interrupted):
         finetune(start, whole, tmp_path / "broken", replace(QUICK, epochs=3))
     monkeypatch.undo()
@@ -190,7 +192,7 @@ def test_a_run_over_features_can_be_learned_from_again(tmp_path: Path) -> None:
 def test_several_tasks_over_one_frozen_trunk_are_refused(tmp_path: Path) -> None:
     tasks = [replace(task("classify", 24, 9, 9), name="one"), replace(task("pair", 24, 9, 9), name="two")]
     with pytest.raises(Fault, match="tasks have nothing to share"):
-        multitask(folder("bert", tmp_path / "base"), tasks, tmp_path / "run", QUICK)
+        multitask(finetune(folder("bert", tmp_path / "base"), tasks[0], tmp_path / "frozen", QUICK).path, tasks, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -13,9 +13,12 @@ import torch
 from foreword.basics.messages import Fault, Interrupted
 from foreword.exchange import hugging_face
 from foreword.runs.folder import RunFolder
+from foreword.runs.loop import RunLoop
 from foreword.transfer import finetune as tuning
-from foreword.transfer.finetune import FinetuneRun, Tuning, finetune
+from foreword.transfer import labelled_run
+from foreword.transfer.finetune import finetune
 from foreword.transfer.predict import Predictor
+from foreword.transfer.tuning import Tuning
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
@@ -84,13 +87,13 @@ def test_a_resumed_run_equals_an_unbroken_one(aux: float, tmp_path: Path, monkey
     whole, base = task("classify", 48), folder("gpt2", tmp_path / "base")
     how = replace(QUICK, aux=aux, epochs=3)
     unbroken = finetune(base, whole, tmp_path / "unbroken", how)
-    evaluate = FinetuneRun.evaluate
+    evaluate = RunLoop.evaluate
 
-    def and_stop(self: FinetuneRun, anyway: bool = False) -> None:
+    def and_stop(self: RunLoop, anyway: bool = False) -> None:
         evaluate(self, anyway)
         self.trainer.stopping = True
 
-    monkeypatch.setattr(FinetuneRun, "evaluate", and_stop)
+    monkeypatch.setattr(RunLoop, "evaluate", and_stop)
     for _ in range(2):
         with pytest.raises(Interrupted):
             finetune(base, whole, tmp_path / "broken", how)
@@ -108,7 +111,7 @@ def test_the_best_on_dev_is_kept_and_test_is_not_asked(tmp_path: Path, monkeypat
     whole, base = task("classify", 48), folder("gpt2", tmp_path / "base")
     asked: list[tuple] = []
     values = iter([0.9, 0.5, 0.6])
-    scored, choose = tuning.scored, FinetuneRun._choose
+    scored, publish = labelled_run.scored, labelled_run.LabelledWorkload.publish
     kept: dict[str, torch.Tensor] = {}
 
     def judged(metrics, labels, examples, said, interval):
@@ -118,13 +121,13 @@ def test_the_best_on_dev_is_kept_and_test_is_not_asked(tmp_path: Path, monkeypat
         asked.append(examples)
         return [replace(one, value=value) for one, value in zip(found, [next(values), 0.0])]
 
-    def chosen(self: FinetuneRun, *given) -> None:
+    def published(self: labelled_run.LabelledWorkload, loop: RunLoop) -> None:
         if not kept:
-            kept.update({name: p.detach().clone() for name, p in self.model.network.named_parameters()})
-        choose(self, *given)
+            kept.update({name: p.detach().clone() for name, p in loop.model.network.named_parameters()})
+        publish(self, loop)
 
-    monkeypatch.setattr(tuning, "scored", judged)
-    monkeypatch.setattr(FinetuneRun, "_choose", chosen)
+    monkeypatch.setattr(labelled_run, "scored", judged)
+    monkeypatch.setattr(labelled_run.LabelledWorkload, "publish", published)
     run = finetune(base, whole, tmp_path / "run", replace(QUICK, epochs=3))
     assert asked == [whole.dev] * 3
     assert run.passport()["best"]["step"] == 3

@@ -9,7 +9,8 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.transfer import finetune_report
-from foreword.transfer.finetune import Tuning, finetune
+from foreword.transfer.finetune import finetune
+from foreword.transfer.tuning import Tuning
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=1, batch_size=16, learning_rate=3e-3)

@@ -13,9 +13,10 @@ from foreword.exchange import hugging_face
 from foreword.exchange.hugging_face import Loaded
 from foreword.networks.base import Inputs, Model
 from foreword.training.optimizers import AdamW, depths
-from foreword.transfer.finetune import Tuning, recipe_for
+from foreword.transfer.finetune import recipe_for
 from foreword.transfer.initial_weights import fingerprint, initial_model
 from foreword.transfer.label_subset import shared_out, training_subset
+from foreword.transfer.tuning import Tuning
 from tests.labelled import base, input_format, task, tokenizer
 
 DEEP = "network.layers=3"

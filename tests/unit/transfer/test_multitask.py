@@ -10,17 +10,23 @@ from typing import Any
 import pytest
 import torch
 
+from foreword.assembly import loader
 from foreword.basics.messages import Fault, Interrupted
 from foreword.objectives.by_task import ByTask, head_of
 from foreword.runs.folder import RunFolder
+from foreword.runs.loop import RunLoop
 from foreword.runs.opening import open_model
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.gradient import GradientLearner
-from foreword.transfer.finetune import Tuning, finetune
-from foreword.transfer.multitask import EPOCHS, Shared, folder_of, multitask, recipe_for_all
+from foreword.transfer.finetune import finetune
+from foreword.transfer.multitask import folder_of, multitask, recipe_for_tasks
+from foreword.transfer.tuning import Tuning
 from tests.labelled import base, folder, task
 
-QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
+QUICK = ('training.budget="2epochs"', "training.batch_size=16", "training.optimizer.learning_rate=3e-3")
+ONCE = (*QUICK, 'training.budget="1epochs"')
+STILL = (*ONCE, "training.optimizer.learning_rate=1e-12")
+ALONE = Tuning(epochs=1, batch_size=16, learning_rate=1e-12)
 
 
 def tasks(train: int = 32) -> list[LabelledTask]:
@@ -70,20 +76,19 @@ def test_their_library_opens_the_folder_of_a_task(shared: RunFolder) -> None:
     assert torch.equal(theirs.classifier.weight, ours.heads["classify"].out.weight)
 
 
-STILL = replace(QUICK, epochs=1, learning_rate=1e-12)
-
 def test_what_is_published_is_what_is_not_said(shared: RunFolder) -> None:
     """Liu et al. 2019, section 4.2; the rate is for a network of width 768."""
     wide = base("bert", "network.width=768", "network.heads=12")
     named = [replace(task(kind, 8, 4, 4), name=name) for kind, name in (("pair", "mnli"), ("classify", "cola"), ("pair", "rte"))]
-    recipe = recipe_for_all(wide, named, Tuning(epochs=EPOCHS))
+    recipe = recipe_for_tasks(loader.load("mt-dnn"), wide, named)
     training = recipe.training
     assert (training.optimizer.kind, training.optimizer.learning_rate, training.batch_size) == ("adamax", 5e-5, 32)
     assert (training.budget, training.clip, training.schedule.kind, training.schedule.warmup) == ("5epochs", 1.0, "linear", 0.1)
     assert [one.dropout for one in recipe.objective.tasks] == [0.3, 0.05, 0.1]
     assert [one.kind for one in recipe.objective.tasks] == ["stepwise", "classify", "stepwise"]
-    assert recipe_for_all(base("gpt2"), named, Tuning()).training.optimizer.kind == "adamw"
-    assert shared.recipe().training.optimizer.kind == "adamax"
+    narrow = recipe_for_tasks(loader.load("mt-dnn"), base("bert"), named).training
+    assert narrow.optimizer.learning_rate == 5e-5 * 768 / 32, "in proportion larger"
+    assert (shared.recipe().name, shared.recipe().training.optimizer.learning_rate) == ("mt-dnn", 3e-3)
 
 
 def test_the_dropout_of_a_task_is_really_in_its_head(tmp_path: Path) -> None:
@@ -91,7 +96,7 @@ def test_the_dropout_of_a_task_is_really_in_its_head(tmp_path: Path) -> None:
     run = multitask(folder("bert", tmp_path / "base"), named, tmp_path / "run", STILL)
     heads = open_model(run.path).model.heads
     assert {name: heads[head_of(name)].drop.p for name in ("mnli", "cola", "rte")} == {"mnli": 0.3, "cola": 0.05, "rte": 0.1}
-    one = open_model(finetune(folder_of(run.path, named[0]), named[0], tmp_path / "alone", STILL).path)
+    one = open_model(finetune(folder_of(run.path, named[0]), named[0], tmp_path / "alone", ALONE).path)
     assert one.model.heads["stepwise"].drop.p == 0.3
 
 
@@ -100,7 +105,7 @@ def test_every_kind_of_head_goes_on_in_the_task_alone(shared: RunFolder, place: 
     """Also the one in steps, which nobody begins with who fine-tunes on pairs alone."""
     one = tasks()[place]
     where = folder_of(shared.path, one)
-    run = finetune(where, one, tmp_path / "run", STILL)
+    run = finetune(where, one, tmp_path / "run", ALONE)
     begun, ended = (open_model(path).model for path in (where, run.path))
     assert set(begun.heads) == set(ended.heads)
     for name, weight in ended.named_parameters():
@@ -111,7 +116,7 @@ def test_every_kind_of_head_goes_on_in_the_task_alone(shared: RunFolder, place: 
 def test_a_task_it_never_saw_begins_with_the_trunk(shared: RunFolder, tmp_path: Path) -> None:
     new = replace(task("tag", 16, 9, 9), name="new")
     assert folder_of(shared.path, new) == shared.path
-    run = finetune(shared.path, new, tmp_path / "run", STILL)
+    run = finetune(shared.path, new, tmp_path / "run", ALONE)
     trunk, ended = open_model(shared.path).model.network, open_model(run.path).model.network
     assert all(torch.allclose(weight, trunk.get_parameter(name), atol=1e-6) for name, weight in ended.named_parameters())
 
@@ -127,20 +132,20 @@ def test_some_of_the_tasks_go_on_from_it_with_their_own_heads(shared: RunFolder,
 
 
 def test_one_task_with_the_same_head_is_the_control(tmp_path: Path) -> None:
-    run = multitask(folder("bert", tmp_path / "base"), [tasks()[1]], tmp_path / "run", replace(QUICK, epochs=1))
+    run = multitask(folder("bert", tmp_path / "base"), [tasks()[1]], tmp_path / "run", ONCE)
     assert open_model(run.path / "model-toy-pair").model.heads["stepwise"].steps == 5
 
 
 def test_a_resumed_run_equals_an_unbroken_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     start, some = folder("bert", tmp_path / "base"), tasks(16)
     unbroken = multitask(start, some, tmp_path / "unbroken", QUICK)
-    evaluate = Shared.evaluate
+    evaluate = RunLoop.evaluate
 
-    def and_stop(self: Shared, anyway: bool = False) -> None:
+    def and_stop(self: RunLoop, anyway: bool = False) -> None:
         evaluate(self, anyway)
         self.trainer.stopping = True
 
-    monkeypatch.setattr(Shared, "evaluate", and_stop)
+    monkeypatch.setattr(RunLoop, "evaluate", and_stop)
     with pytest.raises(Interrupted):
         multitask(start, some, tmp_path / "broken", QUICK)
     monkeypatch.undo()
@@ -169,21 +174,21 @@ def test_dropout_is_on_again_after_an_evaluation(tmp_path: Path, monkeypatch: py
 
 
 def test_a_network_that_looks_back_learns_several_tasks_too(tmp_path: Path) -> None:
-    run = multitask(folder("gpt2", tmp_path / "base"), tasks(16)[:2], tmp_path / "run", replace(QUICK, epochs=1))
+    run = multitask(folder("gpt2", tmp_path / "base"), tasks(16)[:2], tmp_path / "run", ONCE)
     assert open_model(run.path / "model-toy-pair").recipe.objective.kind == "classify"
 
 
 @pytest.mark.thorough
 def test_what_can_be_learned_is_learned_in_one_trunk(tmp_path: Path) -> None:
     some = [replace(task(kind, 160, 24, 60), name=kind) for kind in ("classify", "pair")]
-    run = multitask(folder("bert", tmp_path / "base"), some, tmp_path / "run", replace(QUICK, epochs=10))
+    run = multitask(folder("bert", tmp_path / "base"), some, tmp_path / "run", (*QUICK, 'training.budget="10epochs"'))
     found = {name: scores["test"]["accuracy"]["value"] for name, scores in run.passport()["scores"].items()}
     assert min(found.values()) > 0.85, found
 
 
-@pytest.mark.parametrize(("names", "how", "words"), [
-    ([], QUICK, "there must be a task"), (["one", "one"], QUICK, "a name of its own"),
-    (["one", "two"], replace(QUICK, aux=0.5), "--aux")])
-def test_what_cannot_be_is_refused(names: list[str], how: Tuning, words: str) -> None:
+@pytest.mark.parametrize(("recipe", "names", "words"), [
+    ("mt-dnn", [], "there must be a task"), ("mt-dnn", ["one", "one"], "a name of its own"),
+    ("bert", ["one", "two"], "bert does not learn from labelled tasks")])
+def test_what_cannot_be_is_refused(recipe: str, names: list[str], words: str) -> None:
     with pytest.raises(Fault, match=words):
-        recipe_for_all(base("bert"), [replace(task("classify", 8, 4, 4), name=name) for name in names], how)
+        recipe_for_tasks(loader.load(recipe), base("bert"), [replace(task("classify", 8, 4, 4), name=name) for name in names])

@@ -11,8 +11,9 @@ import torch
 from foreword.assembly import loader
 from foreword.assembly.build import model_for
 from foreword.exchange import hugging_face
-from foreword.transfer.finetune import Tuning, finetune
+from foreword.transfer.finetune import finetune
 from foreword.transfer.predict import Predictor
+from foreword.transfer.tuning import Tuning
 from tests.labelled import folder, task, tokenizer
 
 SMALL = ["network.layers=2", "network.width=32", "network.heads=2", "network.context=48"]

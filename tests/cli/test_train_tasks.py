@@ -1,4 +1,4 @@
-"""`foreword finetune --multi`: several tasks in one trunk, then one of them alone."""
+"""`foreword train mt-dnn`: several tasks in one trunk, then one of them alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import pytest
 from tests.cli.program import run
 from tests.labelled import examples, folder
 
-QUICK = ["--epochs", 1, "--batch-size", 16, "--learning-rate", "3e-3"]
+ALONE = ["--epochs", 1, "--batch-size", 16, "--learning-rate", "3e-3"]
+QUICK = ["--budget", "1epochs", "--set", "training.batch_size=16", "--set", "training.optimizer.learning_rate=3e-3"]
 
 
 def files(where: Path) -> list[Path]:
@@ -30,23 +31,23 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_several_tasks_and_then_one(base: Path, tmp_path: Path) -> None:
     films, pairs = files(tmp_path)
-    lines = run("finetune", base, f"{films},{pairs}", "--multi", "--out", tmp_path / "run", *QUICK).right().splitlines()
+    lines = run("train", "mt-dnn", "--from", base, "--data", films, pairs, "--out", tmp_path / "run", *QUICK).right().splitlines()
     assert {tuple(line.split()[:2]) for line in lines[1:lines.index("")]} == {
         (name, split) for name in ("films", "pairs") for split in ("dev", "test")}
     assert lines[-1] == str(tmp_path / "run")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "bert on films, pairs" in page
     assert [f"<h2>{name}: Predictions on test</h2>" in page for name in ("films", "pairs")] == [True, True]
-    run("finetune", tmp_path / "run", films, "--out", tmp_path / "alone", *QUICK).right()
+    run("finetune", tmp_path / "run", films, "--out", tmp_path / "alone", *ALONE).right()
     passport = json.loads((tmp_path / "alone" / "passport.json").read_text())
     assert passport["start"]["path"] == str(tmp_path / "run" / "model-films")
-    found = json.loads(run("finetune", tmp_path / "run", pairs, "--multi", "--out", tmp_path / "steps", *QUICK, "--json").right())
-    assert set(found["scores"]) == {"pairs"}
+    run("train", "mt-dnn", "--from", tmp_path / "run", "--data", pairs, "--out", tmp_path / "steps", *QUICK).right()
+    assert set(json.loads((tmp_path / "steps" / "passport.json").read_text())["scores"]) == {"pairs"}
 
 
 def test_predicting_with_one_of_several_tasks(base: Path, tmp_path: Path) -> None:
     films, pairs = files(tmp_path)
-    run("finetune", base, f"{films},{pairs}", "--multi", "--out", tmp_path / "run", *QUICK).right()
+    run("train", "mt-dnn", "--from", base, "--data", films, pairs, "--out", tmp_path / "run", *QUICK).right()
     lines = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").read_text("utf-8").splitlines()]
     for name, file in (("films", films), ("pairs", pairs)):
         said = [json.loads(line) for line in run("predict", tmp_path / "run", file, "--task", name, "--json").right().splitlines()]
@@ -68,11 +69,8 @@ def test_predicting_with_one_of_several_tasks(base: Path, tmp_path: Path) -> Non
 
 def test_what_does_not_go_together_is_refused_and_nothing_is_written(base: Path, tmp_path: Path) -> None:
     films, pairs = files(tmp_path)
-    for more, words in ((["--seeds", 2], "foreword study"), (["--set", "aux=0.5"], "--aux 0.5")):
-        said = run("finetune", base, f"{films},{pairs}", "--multi", "--out", tmp_path / "run", *more)
-        assert said.code == 2
-        assert words in said.err
-    said = run("finetune", base, f"{films},{films}", "--multi", "--out", tmp_path / "run")
-    assert said.code == 2
-    assert "a name of its own" in said.err
+    old = run("finetune", base, f"{films},{pairs}", "--multi", "--out", tmp_path / "run").fault()
+    assert f"foreword train mt-dnn --from {base} --data {films} {pairs}" in old
+    assert "Give one:  --from RUN" in run("train", "mt-dnn", "--data", films, pairs, "--out", tmp_path / "run").fault()
+    assert "a name of its own" in run("train", "mt-dnn", "--from", base, "--data", films, films, "--out", tmp_path / "run").fault()
     assert not (tmp_path / "run").exists()
