@@ -92,4 +92,4 @@ def test_no_more_than_fit_and_none_for_little_work(monkeypatch, capsys):
 
 def test_the_pace_is_of_real_steps(stores, tmp_path):
     job = training_jobs("gpt2", "laptop", SMALL, [], [0], tmp_path)[0]
-    assert parallel.tokens_a_second(job.trial(stores["byte_bpe"], Hardware(prefetch=False)).session, 1) > 0
+    assert parallel.tokens_a_second(job.trial(stores["byte_bpe"], Hardware(prefetch=False)).loop, 1) > 0
