@@ -128,6 +128,8 @@ class TextWorkload:
             + (f", on {loop.hardware}" if network else ""))
         if (meant := kind(recipe.tokenizer)) != loop.tokenizer.kind:
             say(f"the recipe means a {meant} tokenizer; the store's {loop.tokenizer.name} is used.")
+        if self.valid is None and network:
+            say("there is no validation text: nothing is evaluated on the way, and the last weights are the model.")
         if isinstance(self.store, Mixture):
             say(str(self.store))
             return {"sources": self.sources(loop)}
