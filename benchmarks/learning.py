@@ -100,7 +100,7 @@ def trial(entrant: Entrant, seed: int, seconds: float, folder: Path, compile: st
     import torch
     torch.set_num_threads(1)
     from foreword.assembly import loader
-    from foreword.evaluate.held_out import Corpus, ask
+    from foreword.evaluate.held_out import Corpus, score_corpus
     from foreword.model import load
     from foreword.runs.folder import RunFolder
     from foreword.runs.train import text_run
@@ -120,7 +120,7 @@ def trial(entrant: Entrant, seed: int, seconds: float, folder: Path, compile: st
         session.run.claim(recipe, store.data)
         session.trainer.clock = core_seconds
         session.go()
-        score = ask(load(session.run.path), Corpus(folder / "held-out.txt", "all", "file"), None, None).score
+        score = score_corpus(load(session.run.path), Corpus(folder / "held-out.txt", "all", "file"), None, None).score
         progress = session.trainer.progress
         return {"bits_per_byte": score.bits_per_byte, "tokens": progress.tokens, "seconds": round(progress.seconds, 1),
                 "parameters": session.model.parameter_count()}

@@ -26,7 +26,7 @@ from foreword.assembly.recipe import Recipe  # noqa: E402
 from foreword.basics.cores import cores  # noqa: E402
 from foreword.basics.messages import thousands  # noqa: E402
 from foreword.compare.demo import EVALUATED, VOCABULARY, gather  # noqa: E402
-from foreword.evaluate.held_out import Corpus, ask, mix  # noqa: E402
+from foreword.evaluate.held_out import Corpus, score_corpus, score_mixture  # noqa: E402
 from foreword.model import load  # noqa: E402
 from foreword.runs.train import train  # noqa: E402
 from foreword.tokens.build import build_store  # noqa: E402
@@ -83,10 +83,10 @@ def measure(budget: str, out: Path) -> tuple[list[Row], float, dict[str, Any]]:
             continue
         run = train(recipe, out / "store", out / entry.name, hardware=Hardware.choose())
         models[entry.name] = load(run.path)
-        answers[entry.name] = ask(models[entry.name], held_out)
+        answers[entry.name] = score_corpus(models[entry.name], held_out)
         rows.append(Row(entry.name, recipe.size, models[entry.name].size, answers[entry.name].score.bits_per_byte))
         print(f"{entry.name}: {rows[-1].bits:.3f} bits per byte")
-    together, _ = mix({name: models[name] for name in MIXED}, answers, held_out)
+    together, _ = score_mixture({name: models[name] for name in MIXED}, answers, held_out)
     return (
         rows,
         together.bits_per_byte or 0.0,

@@ -25,7 +25,7 @@ def overlap(
     """Find test text in training text: the share of 8-grams that a Bloom filter knows (GPT-2), and dirty examples (GPT-3)."""
     from itertools import islice
 
-    from foreword.evaluate.contamination import TrainingText, look_through, texts_of
+    from foreword.evaluate.contamination import TrainingText, overlap_with, texts_of
     from foreword.report.report import aligned
     from foreword.tasks.task import is_task, load
     from foreword.text import reading
@@ -38,7 +38,7 @@ def overlap(
         else:
             examples[word] = [one.text for one in islice(reading.documents([Path(word)], documents, column), limit)]
     read = TrainingText((training,), documents, column)
-    found = {name: look_through(some, read, rate) for name, some in examples.items()}
+    found = {name: overlap_with(read, some, rate) for name, some in examples.items()}
     longest = {name: sorted((passage for example, dirty in zip(some, found[name].dirty) if dirty
                              for passage in passages(example, read.seen([found[name].size], rate)[found[name].size])),
                             key=len, reverse=True)[:show] for name, some in examples.items()} if show else {}

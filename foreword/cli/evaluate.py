@@ -73,8 +73,7 @@ def evaluate(
         return
     from foreword.basics.progress import ticking
     from foreword.evaluate.bits_report import precision_costs, results
-    from foreword.evaluate.held_out import Corpus, ask
-    from foreword.evaluate.held_out import mix as mixture
+    from foreword.evaluate.held_out import Corpus, score_corpus, score_mixture
     from foreword.evaluate.score import check_alike, check_comparable
     from foreword.model import load
     from foreword.parts.frozen import check_precision, left_in_float32
@@ -88,14 +87,14 @@ def evaluate(
     check_alike({name: model.nature for name, model in opened.items()})
     corpus = replace(Corpus.find(data, list(opened), split, documents, column, limit), ends=charge_ends)
     with ticking("evaluate") as ticker:
-        answers = {name: ask(model, corpus, stride, ticker) for name, model in {**opened, **coarse}.items()}
+        answers = {name: score_corpus(model, corpus, stride, ticker) for name, model in {**opened, **coarse}.items()}
     scores = {name: answer.score for name, answer in answers.items()}
     costs = precision_costs(scores, list(opened), precision) if coarse else {}
     weights: dict[str, float] = {}
     if len(scores) > 1:
         check_comparable(scores)
     if mix:
-        scores["mixture"], weights = mixture(opened, answers, corpus, stride)
+        scores["mixture"], weights = score_mixture(opened, answers, corpus, stride)
     if as_json:
         more = {"precision": {"name": precision, "costs": costs}} if coarse else {}
         print(json.dumps({"text": corpus.name, "scores": {name: score.values() for name, score in scores.items()},
@@ -164,8 +163,8 @@ def ask_tasks(words: Words, how: Asking) -> None:
     from foreword.evaluate import prompted_report as outcomes
     from foreword.evaluate.contamination import Parted, training_texts
     from foreword.evaluate.contamination import table as clean_and_dirty
-    from foreword.evaluate.likelihood import Respondent
-    from foreword.evaluate.prompted import Outcome, examine, shots_for
+    from foreword.evaluate.prompted import TaskResult, run_task, shots_for
+    from foreword.evaluate.requests import PromptedModel
     from foreword.model import load
     from foreword.tasks import task as tasks
 
@@ -176,13 +175,13 @@ def ask_tasks(words: Words, how: Asking) -> None:
         (first, *_), _ = task.examples(1)        # a missing file, or shots that are not there, are said before anything is asked
         task.prompt(first, shots_for(task, first, how.shots), how.seed)
     opened = [load(path, how.precision) for path in words.models]
-    asked = [Respondent(one.name, one.language_model, one.tokenizer) for one in opened]
-    found: dict[str, list[Outcome]] = {one.name: [] for one in asked}
+    asked = [PromptedModel(one.name, one.language_model, one.tokenizer) for one in opened]
+    found: dict[str, list[TaskResult]] = {one.name: [] for one in asked}
     with ticking("evaluate") as ticker:
         for place, (one, task) in enumerate((one, task) for one in asked for task in loaded):
             def tell(done: float, place: int = place, name: str = f"{one.name}  {task.name}") -> None:
                 ticker.update((place + done) / (len(asked) * len(loaded)), name)
-            found[one.name].append(examine(task, one, how.shots, how.limit, how.seed, tell))
+            found[one.name].append(run_task(task, one, how.shots, how.limit, how.seed, tell))
     everything = [outcome for several in found.values() for outcome in several]
     trained = training_texts(words.models, how.overlap)
     parted = {name: [Parted.of(outcome, text) for outcome in found[name]] for name, text in trained.items()}

@@ -17,7 +17,7 @@ from foreword.basics.messages import Fault, RunFailed, duration, thousands
 from foreword.basics.progress import say, ticking
 from foreword.compare.continuations import continuations
 from foreword.evaluate.bits_report import results
-from foreword.evaluate.held_out import Corpus, ask, mix
+from foreword.evaluate.held_out import Corpus, score_corpus, score_mixture
 from foreword.evaluate.score import Score
 from foreword.model import LoadedModel, load
 from foreword.report import Facts, Plot, Report, Section
@@ -77,11 +77,11 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0, doc
     models = {label: load(run.path) for label, run in runs.items()}
     held_out = Corpus(out / "store", "test", limit=EVALUATED)
     with ticking("evaluate") as ticker:
-        answers = {label: ask(model, held_out, None, ticker) for label, model in models.items()}
+        answers = {label: score_corpus(model, held_out, None, ticker) for label, model in models.items()}
     scores = {label: answer.score for label, answer in answers.items()}
     mixed = f"{NEURAL.label} + Kneser-Ney 5"
     parts = {label: models[label] for label in (NEURAL.label, "Kneser-Ney 5")}
-    scores[mixed], weights = mix(parts, answers, held_out)
+    scores[mixed], weights = score_mixture(parts, answers, held_out)
     found = report(scores, parts, runs[NEURAL.label], gathered, weights, mixed, results(scores, held_out.name, weights))
     found.show()
     return found.save(out, "report.json")

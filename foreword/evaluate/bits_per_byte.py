@@ -18,7 +18,7 @@ from foreword.tokens.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Text:
+class TokenizedText:
     """A document as a model is asked about it: its ids, and the size of what they stand for."""
 
     ids: np.ndarray
@@ -27,17 +27,17 @@ class Text:
     words: int
     whole: bool = True        # the ids hold all of it
 
-    def closed(self, end: int) -> Text:
+    def closed(self, end: int) -> TokenizedText:
         """With its end to be guessed as well, which counts as a token, a word and a newline, as it does in the literature."""
-        return Text(np.append(self.ids, end), self.bytes + 1, self.characters + 1, self.words + 1, self.whole)
+        return TokenizedText(np.append(self.ids, end), self.bytes + 1, self.characters + 1, self.words + 1, self.whole)
 
 
-def text_of(text: str, tokenizer: Tokenizer) -> Text:
+def text_of(text: str, tokenizer: Tokenizer) -> TokenizedText:
     ids = np.asarray(tokenizer.encode(text), np.int64)
-    return Text(ids, len(text.encode("utf-8")), len(text), len(text.split()), tokenizer.keeps(text, ids))
+    return TokenizedText(ids, len(text.encode("utf-8")), len(text), len(text.split()), tokenizer.keeps(text, ids))
 
 
-def texts_of(store: TokenStore, limit: int | None = None) -> Iterator[Text]:
+def texts_of(store: TokenStore, limit: int | None = None) -> Iterator[TokenizedText]:
     """The documents of a store; at most `limit` bytes of them."""
     spent = 0
     for i in range(store.documents):
@@ -45,7 +45,7 @@ def texts_of(store: TokenStore, limit: int | None = None) -> Iterator[Text]:
             return
         size = int(store.bytes[i])
         spent += size
-        yield Text(store.document(i), size, int(store.characters[i]), int(store.words[i]), store.whole)
+        yield TokenizedText(store.document(i), size, int(store.characters[i]), int(store.words[i]), store.whole)
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,7 @@ def policy(context: int | None, stride: int | None, begins: bool, ends: bool = F
     return f"each document on its own; a token sees {seen}; {first}; document ends {last}"
 
 
-def log_probs(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[Text],
+def log_probs(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[TokenizedText],
               stride: int | None = None) -> list[np.ndarray]:
     """The log-probability of each token of each text (without the first, where nothing marks a document's start)."""
     begins = tokenizer.has("[end]")
@@ -101,15 +101,15 @@ def log_probs(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[Text],
 
 
 @dataclass(frozen=True)
-class Answer:
+class TextScores:
     """What documents cost together, and the log-probability of every token of each."""
 
     score: Score
     logs: list[np.ndarray]
 
 
-def ask(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[Text], stride: int | None = None,
-        tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64, ends: bool = False) -> Answer:
+def score_texts(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[TokenizedText], stride: int | None = None,
+                tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64, ends: bool = False) -> TextScores:
     """Ask a model about documents, `at_once` of them at a time. `ends`: they are closed, and what is said of them says so."""
     how = policy(model.context, stride, tokenizer.has("[end]"), ends)
     scores: list[Score] = []
@@ -121,10 +121,10 @@ def ask(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[Text], strid
         tell(sum(score.bytes for score in scores))
     if not scores:
         raise Fault("there is no text to evaluate on.")
-    return Answer(total(scores), logs)
+    return TextScores(total(scores), logs)
 
 
-def cost(text: Text, logs: np.ndarray, tokenizer: Tokenizer, how: str) -> Score:
+def cost(text: TokenizedText, logs: np.ndarray, tokenizer: Tokenizer, how: str) -> Score:
     """What one document cost."""
     sizes, unknown = tokenizer.token_bytes(), tokenizer.special("[unknown]") if tokenizer.has("[unknown]") else -1
     # a first token that was given, not guessed, is not paid for: its bytes do not count either
@@ -133,14 +133,14 @@ def cost(text: Text, logs: np.ndarray, tokenizer: Tokenizer, how: str) -> Score:
                  unknown=int((text.ids == unknown).sum()), lossless=text.whole, policy=how)
 
 
-def batched(texts: Iterable[Text], size: int) -> Iterator[list[Text]]:
+def batched(texts: Iterable[TokenizedText], size: int) -> Iterator[list[TokenizedText]]:
     left = iter(texts)
     while some := list(islice(left, size)):
         yield some
 
 
 @torch.inference_mode()
-def pseudo_score(model: Model, tokenizer: Tokenizer, texts: Iterable[Text], most: int = 2000) -> Score:
+def pseudo_score(model: Model, tokenizer: Tokenizer, texts: Iterable[TokenizedText], most: int = 2000) -> Score:
     """Each token hidden in turn and guessed from both sides (Salazar et al. 2020). Not a probability of the text."""
     context = (model.network.context or 512) - 2
     mask, begin, close = (tokenizer.special(name) for name in ("[mask]", "[cls]", "[separator]"))

@@ -12,8 +12,8 @@ from typing import Any
 from foreword.basics.files import cache_folder
 from foreword.basics.messages import Fault, thousands
 from foreword.basics.progress import say
-from foreword.evaluate.prompted import Outcome
-from foreword.report.report import aligned
+from foreword.evaluate.prompted import TaskResult
+from foreword.report import Section, Table, Text
 from foreword.runs.folder import RunFolder
 from foreword.runs.place import model_place
 from foreword.tasks.metrics import finite
@@ -103,7 +103,7 @@ def _stored(path: Path) -> bool:
     return (path / "store.json").is_file()
 
 
-def look_through(examples: Sequence[str], training: TrainingText, rate: float = RATE) -> Overlap:
+def overlap_with(training: TrainingText, examples: Sequence[str], rate: float = RATE) -> Overlap:
     """What of the examples stands in a training text."""
     if not examples:
         raise Fault("there are no examples to look for.")
@@ -112,7 +112,7 @@ def look_through(examples: Sequence[str], training: TrainingText, rate: float = 
 
 def split_clean_dirty(examples: Sequence[str], training: TrainingText) -> list[bool]:
     """Whether each example is dirty: N words in a row of it stand in the training text."""
-    return look_through(examples, training).dirty
+    return overlap_with(training, examples).dirty
 
 
 def texts_of(task: Task, limit: int | None = None) -> list[str]:
@@ -121,61 +121,57 @@ def texts_of(task: Task, limit: int | None = None) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Parted:
-    """An outcome, and which of its examples are dirty."""
+class CleanAndDirty:
+    """A task's result, and which of its examples are dirty."""
 
-    outcome: Outcome
+    result: TaskResult
     found: Overlap
 
     @staticmethod
-    def of(outcome: Outcome, training: TrainingText) -> Parted:
-        return Parted(outcome, look_through([outcome.task.kind.solved(one.example.row) for one in outcome.posed], training))
+    def of(result: TaskResult, training: TrainingText) -> CleanAndDirty:
+        texts = [result.task.kind.solved(one.example.row) for one in result.prompted]
+        return CleanAndDirty(result, overlap_with(training, texts))
 
-    def part(self, dirty: bool) -> Outcome | None:
-        """The outcome of the dirty examples alone, or of the clean ones; None if there are none."""
+    def part(self, dirty: bool) -> TaskResult | None:
+        """The result of the dirty examples alone, or of the clean ones; None if there are none."""
         places = [place for place, one in enumerate(self.found.dirty) if one == dirty]
         if not places:
             return None
-        return replace(self.outcome, posed=[self.outcome.posed[place] for place in places],
-                       judged=[self.outcome.judged[place] for place in places])
+        return replace(self.result, prompted=[self.result.prompted[place] for place in places],
+                       judged=[self.result.judged[place] for place in places])
 
     def values(self) -> dict[str, Any]:
         """For programs."""
-        parts = {"all": self.outcome, "clean": self.part(False), "dirty": self.part(True)}
+        parts = {"all": self.result, "clean": self.part(False), "dirty": self.part(True)}
         return {"size": self.found.size, "dirty": sum(self.found.dirty), "short": self.found.short, "share": self.found.share,
                 "metrics": {name: {part: finite(one.value(name)) if one else None for part, one in parts.items()}
-                            for name in self.outcome.metrics()}}
+                            for name in self.result.metrics()}}
 
+    def rows(self) -> Iterator[tuple[str, ...]]:
+        clean, dirty, found = self.part(False), self.part(True), self.found
+        for number, (name, metric) in enumerate(self.result.metrics().items()):
+            whole = self.result.value(name)
+            change = f"{(clean.value(name) - whole) / whole:+.1%}" if clean and whole else "-"
+            yield ("" if number else self.result.task.name, name, metric.shown(whole),
+                   *(metric.shown(part.value(name)) if part else "-" for part in (clean, dirty)), change,
+                   f"{sum(found.dirty):,} of {len(found.dirty):,}", str(found.size), f"{found.share:.2%}")
 
-def table(parted: Sequence[Parted], training: str) -> Iterator[str]:
-    """Clean, dirty and all side by side, where there are both; else in a sentence why not."""
-    rows: list[tuple[str, ...]] = [("task", "metric", "all", "clean", "dirty", "clean against all", "dirty examples",
-                                    "words in a row", "8-grams known")]
-    said = []
-    for one in parted:
-        name, found = one.outcome.task.name, one.found
+    def notes(self) -> Iterator[str]:
+        name, found = self.result.task.name, self.found
         if len(found.dirty) == 1:
-            said.append(f"{name}: {found.share:.2%} of its 8-grams are known; a single text is neither clean nor dirty")
+            yield f"{name}: {found.share:.2%} of its 8-grams are known; a single text is neither clean nor dirty"
         elif not any(found.dirty):
-            said.append(f"{name}: all examples are clean, none has {found.size} words in a row that are known "
-                        f"({found.share:.2%} of the 8-grams are)")
-        else:
-            rows += _rows(one)
+            yield (f"{name}: all examples are clean, none has {found.size} words in a row that are known "
+                   f"({found.share:.2%} of the 8-grams are)")
         if found.short:
-            said.append(f"{name}: {found.short:,} examples have fewer than {found.size} words, too few to tell; "
-                        "they count as clean")
-    yield ""
-    yield f"overlap with {training}"
-    if len(rows) > 1:
-        yield from aligned(rows, left=(0, 1))
-    yield from said
+            yield f"{name}: {found.short:,} examples have fewer than {found.size} words, too few to tell; they count as clean"
 
 
-def _rows(one: Parted) -> Iterator[tuple[str, ...]]:
-    parts = one.part(False), one.part(True)
-    for number, (name, metric) in enumerate(one.outcome.metrics().items()):
-        whole = one.outcome.value(name)
-        apart = f"{(parts[0].value(name) - whole) / whole:+.1%}" if parts[0] and whole else "-"
-        yield ("" if number else one.outcome.task.name, name, metric.shown(whole),
-               *(metric.shown(part.value(name)) if part else "-" for part in parts), apart,
-               f"{sum(one.found.dirty):,} of {len(one.found.dirty):,}", str(one.found.size), f"{one.found.share:.2%}")
+HEAD = ("task", "metric", "all", "clean", "dirty", "clean against all", "dirty examples", "words in a row", "8-grams known")
+
+
+def section(results: Sequence[CleanAndDirty], training: str) -> Section:
+    """Clean, dirty and all side by side, where there are both; else in a sentence why not."""
+    rows = [row for one in results if len(one.found.dirty) > 1 and any(one.found.dirty) for row in one.rows()]
+    return Section("Contamination", Text([f"overlap with {training}"]), Table([HEAD, *rows], left=(0, 1)) if rows else None,
+                   Text([note for one in results for note in one.notes()]))

@@ -36,8 +36,7 @@ from lm_eval.models.utils import normalize_gen_kwargs
 from foreword.basics.messages import Fault
 from foreword.basics.progress import ticking
 from foreword.evaluate import bits_per_byte as bits
-from foreword.evaluate.likelihood import follow, log_probs
-from foreword.evaluate.pairs import Pair, document_start, encode_pairs, fit
+from foreword.evaluate.likelihood import Pair, document_start, encode_pairs, fit, follow_greedily, log_probs
 from foreword.generate.batch import generate
 from foreword.generate.sample import Sampling
 from foreword.networks.language_model import LanguageModel
@@ -147,7 +146,7 @@ def greedily(model: LanguageModel, pairs: Sequence[Pair], logs: Sequence[np.ndar
     least = -math.log(model.vocabulary.size) - 1e-3
     found = [bool((log > -math.log(2) + 1e-3).all()) for log in logs]
     left = [row for row, log in enumerate(logs) if not found[row] and (log >= least).all()]
-    for row, told in zip(left, follow(model, [pairs[row] for row in left], [np.zeros(0, np.int64)] * len(left))):
+    for row, told in zip(left, follow_greedily(model, [pairs[row] for row in left], [np.zeros(0, np.int64)] * len(left))):
         found[row] = told.greedy
     return found
 

@@ -12,7 +12,7 @@ from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import Ticker
 from foreword.counts.mixture import Mixture
 from foreword.evaluate import bits_per_byte as bits
-from foreword.evaluate.bits_per_byte import Answer, Text
+from foreword.evaluate.bits_per_byte import TextScores, TokenizedText
 from foreword.evaluate.score import Score
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import TrainedModel
@@ -50,7 +50,7 @@ class Corpus:
             raise Fault(f"{data} is not there.", "Give the text to evaluate on:  --data STORE or --data TEXT")
         stored = (data / "store.json").is_file()
         if not stored and split not in ("", "all", *SPLITS):
-            raise Fault(f"there is no split {split!r}.{did_you_mean(split, SPLITS)}", f"Text has: all, {', '.join(SPLITS)}.")
+            raise Fault(f"there is no split {split!r}.{did_you_mean(split, SPLITS)}", f"TokenizedText has: all, {', '.join(SPLITS)}.")
         return Corpus(data, split or ("test" if stored else "all"), documents, column, limit)
 
     @property
@@ -61,7 +61,7 @@ class Corpus:
     def name(self) -> str:
         return f"{self.path} ({self.split})"
 
-    def texts(self, tokenizer: Tokenizer, model: str) -> Iterator[Text]:
+    def texts(self, tokenizer: Tokenizer, model: str) -> Iterator[TokenizedText]:
         """The documents in this tokenizer's ids."""
         if self.stored:
             store = TokenStore.open(self.path, self.split)
@@ -88,26 +88,26 @@ class Corpus:
         return replace(self, split="valid", limit=FITTED_ON)
 
 
-def ask(model: TrainedModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None) -> Answer:
+def score_corpus(model: TrainedModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None) -> TextScores:
     """What the corpus costs a model; for one that reads both ways, what guessing each token costs, labelled as such."""
-    texts: Iterator[Text] = corpus.texts(model.tokenizer, model.name)
+    texts: Iterator[TokenizedText] = corpus.texts(model.tokenizer, model.name)
     if corpus.ends:
         if "fill" in model.abilities or not model.tokenizer.has("[end]"):
             raise Fault(f"{model.name} ({model.recipe.name}) predicts no ends of documents: there is nothing to charge for.",
                         "Leave out --charge-ends.")
         texts = (text.closed(model.tokenizer.special("[end]")) for text in texts)
     if "fill" in model.abilities:
-        return Answer(bits.pseudo_score(model.model, model.tokenizer, texts), [])
+        return TextScores(bits.pseudo_score(model.model, model.tokenizer, texts), [])
     whole = corpus.limit or (TokenStore.open(corpus.path, corpus.split).total_bytes if corpus.stored else 0)
 
     def tell(done: int) -> None:
         if ticker is not None and whole:
             ticker.update(done / whole, f"{model.name}  {done:,} bytes")
 
-    return bits.ask(model.language_model, model.tokenizer, texts, stride, tell, ends=corpus.ends)
+    return bits.score_texts(model.language_model, model.tokenizer, texts, stride, tell, ends=corpus.ends)
 
 
-def mix(models: Mapping[str, TrainedModel], answers: dict[str, Answer], corpus: Corpus,
+def score_mixture(models: Mapping[str, TrainedModel], answers: dict[str, TextScores], corpus: Corpus,
         stride: int | None = None) -> tuple[Score, dict[str, float]]:
     """(what the corpus costs a mixture of models that share a tokenizer, the weight of each).
 
@@ -118,7 +118,7 @@ def mix(models: Mapping[str, TrainedModel], answers: dict[str, Answer], corpus: 
     if len({tokenizer.fingerprint for tokenizer in tokenizers.values()}) > 1:
         raise Fault("a mixture needs models with the same tokenizer; these have "
                     + ", ".join(f"{name} {tokenizer.name}" for name, tokenizer in tokenizers.items()) + ".")
-    held_out = {name: ask(model, corpus.validation(), stride).logs for name, model in models.items()}
+    held_out = {name: score_corpus(model, corpus.validation(), stride).logs for name, model in models.items()}
     mixed = Mixture([model.language_model for model in models.values()])
     weights = mixed.fit([np.concatenate(logs) for logs in held_out.values()])
     with np.errstate(divide="ignore"):

@@ -1,87 +1,94 @@
-"""Answers of a language model to the requests of tasks: how likely a continuation is, and what it writes itself."""
+"""Requests for likelihoods: how probable a continuation is after its context, token by token.
+
+The border between the two is where lm-evaluation-harness puts it, so that numbers can be compared.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
 
-from foreword.basics.registry import Table
+from foreword.basics.messages import Fault
 from foreword.evaluate.bits_per_byte import windows
-from foreword.evaluate.pairs import Pair, document_start, encode_pairs, fit
-from foreword.generate.batch import generate
-from foreword.generate.sample import Sampling
+from foreword.evaluate.requests import PromptedModel, batches_by_length
 from foreword.networks.language_model import LanguageModel
-from foreword.tasks.prompted.request import Continue, Continued, Weigh, Weighed
+from foreword.tasks.prompted.request import Weigh, Weighed
 from foreword.tokens.tokenizer import Tokenizer
 
-# who answers: (respondent, requests of that sort) -> an answer for each, in order
-ANSWERS = Table("answer", {
-    "weigh": "foreword.evaluate.likelihood:weigh",
-    "write": "foreword.evaluate.likelihood:write",
-    "roll": "foreword.evaluate.rolling:roll",
-})
-ROWS, TOKENS = 64, 8192          # at most so many at once
+
+class Pair(NamedTuple):
+    """What a model has read, and what it is asked to go on with."""
+
+    context: np.ndarray           # int64, never empty
+    continuation: np.ndarray      # int64
 
 
-@dataclass
-class Tally:
-    """What happened to requests on their way, for the report."""
-
-    requests: int = 0
-    cut: int = 0                 # lost the beginning of their context
-    tokens: int = 0              # asked about or read
-    unknown: int = 0
+def encode_pair(tokenizer: Tokenizer, context: str, continuation: str) -> Pair:
+    """(ids of the context, ids of the continuation), the border where lm-evaluation-harness puts it."""
+    return encode_pairs(tokenizer, [(context, continuation)])[0]
 
 
-@dataclass
-class Respondent:
-    """A language model that is asked, and what there is to say about how it was."""
+def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list[Pair]:
+    """`encode_pair` of many, in two calls to the tokenizer.
 
-    name: str
-    model: LanguageModel
-    tokenizer: Tokenizer
-    tally: Tally = field(default_factory=Tally)
-
-    @property
-    def context(self) -> int | None:
-        return self.model.context
-
-    def count(self, ids: Sequence[np.ndarray], cut: int) -> None:
-        unknown = self.tokenizer.special("[unknown]") if self.tokenizer.has("[unknown]") else -1
-        self.tally.requests += len(ids)
-        self.tally.cut += cut
-        self.tally.tokens += sum(map(len, ids))
-        self.tally.unknown += sum(int((one == unknown).sum()) for one in ids)
-
-
-def answer(respondent: Respondent, requests: Sequence[Any]) -> list[Any]:
-    """An answer for each request; those of one sort are asked together."""
-    found: list[Any] = [None] * len(requests)
-    for sort in dict.fromkeys(request.answered_by for request in requests):
-        places = [place for place, request in enumerate(requests) if request.answered_by == sort]
-        answered: Callable[..., list[Any]] = ANSWERS.find(sort)
-        for place, one in zip(places, answered(respondent, [requests[place] for place in places])):
-            found[place] = one
+    White space that ends the context belongs to the continuation: to a byte-level tokenizer " Paris" is one token, a
+    lone " " before "Paris" is text it has hardly ever seen. Both are then encoded as one text, and what comes after as
+    many tokens as the context alone has is the continuation; so a merge across the border counts as the continuation's.
+    An empty context is the start of a document, which the end of another marks.
+    """
+    moved = [_border(context, continuation) for context, continuation in pairs]
+    distinct = list(dict.fromkeys(context for context, _ in moved))        # the choices of a question share theirs
+    contexts = dict(zip(distinct, tokenizer.encode_many(distinct)))
+    wholes = tokenizer.encode_many([context + continuation for context, continuation in moved])
+    found = []
+    for (context, continuation), whole in zip(moved, wholes):
+        before = contexts[context]
+        after = whole[len(before):]
+        if not len(after) and continuation:        # the border was swallowed: each by itself
+            after = tokenizer.encode_many([continuation])[0]
+        found.append(Pair(before if len(before) else document_start(tokenizer), after))
     return found
 
 
-def weigh(respondent: Respondent, requests: Sequence[Weigh]) -> list[Weighed]:
+def _border(context: str, continuation: str) -> tuple[str, str]:
+    kept = context.rstrip()
+    return kept, context[len(kept):] + continuation
+
+
+def document_start(tokenizer: Tokenizer) -> np.ndarray:
+    """What stands before the first token of a document."""
+    if not tokenizer.has("[end]"):
+        raise Fault(f"an empty context needs an end-of-document token, which the tokenizer {tokenizer.name} does not have.",
+                    "Give the task a context, or train with a tokenizer that has one.")
+    return np.asarray([tokenizer.special("[end]")], np.int64)
+
+
+def fit(pair: Pair, context: int | None) -> Pair:
+    """The pair within a model's context: the oldest tokens go first, as in lm-evaluation-harness; the continuation stays."""
+    if context is None or len(pair.context) + len(pair.continuation) <= context + 1:
+        return pair
+    return Pair(pair.context[-max(1, context + 1 - len(pair.continuation)):], pair.continuation)
+
+
+# --- what a model says of them -----------------------------------------------------------------------------------------
+
+
+def score_continuations(asked: PromptedModel, requests: Sequence[Weigh]) -> list[Weighed]:
     """The log-probability of each continuation, token by token."""
-    whole = encode_pairs(respondent.tokenizer, [(request.query, request.continuation) for request in requests])
-    pairs = [fit(pair, respondent.context) for pair in whole]
+    whole = encode_pairs(asked.tokenizer, [(request.query, request.continuation) for request in requests])
+    pairs = [fit(pair, asked.context) for pair in whole]
     cut = sum(len(pair.context) < len(given.context) for pair, given in zip(pairs, whole))
-    respondent.count([np.concatenate(pair) for pair in pairs], cut)
+    asked.count([np.concatenate(pair) for pair in pairs], cut)
     found: list[Weighed] = [Weighed(np.zeros(0))] * len(pairs)
     walked = [place for place, request in enumerate(requests) if request.greedy]
     scored = [place for place, request in enumerate(requests) if not request.greedy]
-    for place, logs in zip(scored, log_probs(respondent.model, [pairs[place] for place in scored])):
+    for place, logs in zip(scored, log_probs(asked.model, [pairs[place] for place in scored])):
         found[place] = Weighed(logs)
-    banned = {words: _single(respondent.tokenizer, words) for words in {requests[place].without for place in walked}}
-    for place, told in zip(walked, follow(respondent.model, [pairs[place] for place in walked],
+    banned = {words: _single(asked.tokenizer, words) for words in {requests[place].without for place in walked}}
+    for place, told in zip(walked, follow_greedily(asked.model, [pairs[place] for place in walked],
                                           [banned[requests[place].without] for place in walked])):
         found[place] = told
     return found
@@ -117,13 +124,13 @@ def _long(pair: Pair, context: int | None) -> bool:
     return context is not None and len(pair.context) + len(pair.continuation) > context + 1
 
 
-def follow(model: LanguageModel, pairs: Sequence[Pair], banned: Sequence[np.ndarray]) -> list[Weighed]:
+def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequence[np.ndarray]) -> list[Weighed]:
     """Walk along each continuation: what every token costs, and whether the model would have gone the same way.
 
     `banned` are tokens that may not come first when the way is judged a second time.
     """
     found: list[Weighed] = [Weighed(np.zeros(0))] * len(pairs)
-    for some in _batches([len(pair.context) for pair in pairs]):
+    for some in batches_by_length([len(pair.context) for pair in pairs]):
         going = np.asarray([place for place in some if len(pairs[place].continuation)], np.int64)
         if not len(going):
             continue
@@ -163,33 +170,3 @@ def _single(tokenizer: Tokenizer, words: Sequence[str]) -> np.ndarray:
     """The ids of words that are one token, as they stand behind a space."""
     ids = tokenizer.encode_many([f" {word}" for word in words]) if words else []
     return np.unique([int(one[0]) for one in ids if len(one) == 1]).astype(np.int64)
-
-
-def _batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of like length together, longest first."""
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    while order:
-        size = min(ROWS, max(1, TOKENS // max(lengths[order[0]], 1)))
-        yield order[:size]
-        order = order[size:]
-
-
-def write(respondent: Respondent, requests: Sequence[Continue]) -> list[Continued]:
-    """What the model writes after each query, up to a stop string."""
-    prompts, cut = [], 0
-    for request, ids in zip(requests, respondent.tokenizer.encode_many([request.query for request in requests])):
-        room = len(ids) if respondent.context is None else request.room(respondent.context)
-        cut += len(ids) > room
-        prompts.append(ids[max(0, len(ids) - room):] if len(ids) else document_start(respondent.tokenizer))
-    respondent.count(prompts, cut)
-    found: list[Continued] = [Continued("")] * len(requests)
-    for how in dict.fromkeys((request.most, request.stop, request.top_k) for request in requests):
-        most, stop, top_k = how
-        sampling = Sampling(max_tokens=most, stop=stop, temperature=0.0 if top_k == 1 else 1.0, top_k=top_k)
-        mine = [place for place, request in enumerate(requests) if (request.most, request.stop, request.top_k) == how]
-        for some in _batches([len(prompts[place]) for place in mine]):
-            chosen = [mine[place] for place in some]
-            written = generate(respondent.model, respondent.tokenizer, [prompts[place].tolist() for place in chosen], sampling)
-            for place, one in zip(chosen, written):
-                found[place] = Continued(one.text)
-    return found

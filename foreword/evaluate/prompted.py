@@ -1,4 +1,4 @@
-"""Examine: a task put to a language model. Prompts within its context, answers judged, and whatever happened on the way."""
+"""A task put to a language model: prompts that fit its context, answers judged, and notes on what happened."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.likelihood import Respondent, Tally, answer
+from foreword.evaluate.requests import PromptedModel, RequestCounts, answer
 from foreword.tasks.metrics import Interval, Metric, difference, value
 from foreword.tasks.prompted.request import Judged, Request
 from foreword.tasks.task import Prompt, Question, Task
@@ -18,7 +18,7 @@ AT_ONCE = 256        # examples
 
 
 @dataclass(frozen=True)
-class Posed:
+class PromptedExample:
     """An example as one model was asked it."""
 
     example: Question
@@ -27,15 +27,15 @@ class Posed:
 
 
 @dataclass
-class Outcome:
+class TaskResult:
     """One task, one model: what every example came to."""
 
     task: Task
     model: str
     shots: int                       # as asked for
-    posed: list[Posed]
+    prompted: list[PromptedExample]
     judged: list[Judged]
-    tally: Tally
+    counts: RequestCounts
     left_out: list[str] = field(default_factory=list)
 
     def metrics(self) -> dict[str, Metric]:
@@ -54,18 +54,18 @@ class Outcome:
     @property
     def chance(self) -> float | None:
         """What guessing would give."""
-        each = [self.task.kind.chance(one.example.row) for one in self.posed]
+        each = [self.task.kind.chance(one.example.row) for one in self.prompted]
         known = [one for one in each if one is not None]
         return float(np.mean(known)) if known else None
 
     @property
     def shots_used(self) -> float:
         """As many as there was room for, on average."""
-        return float(np.mean([one.shots for one in self.posed]))
+        return float(np.mean([one.shots for one in self.prompted]))
 
-    def minus(self, other: Outcome, metric: str) -> tuple[float, Interval]:
+    def minus(self, other: TaskResult, metric: str) -> tuple[float, Interval]:
         """How much more than another model, on the same examples."""
-        if [one.example.number for one in self.posed] != [one.example.number for one in other.posed]:
+        if [one.example.number for one in self.prompted] != [one.example.number for one in other.prompted]:
             raise Fault(f"{self.model} and {other.model} were not asked the same examples of {self.task.name}.")
         return difference(self.metrics()[metric], other.of(metric), self.of(metric))
 
@@ -75,33 +75,33 @@ class Outcome:
                 ] if self.left_out else []
         if self.shots and self.task.pool == self.task.spec.split:
             said.append(f"the shots are other examples of the same split ({self.task.pool})")
-        short = [one.shots for one in self.posed if one.shots < self.shots]
+        short = [one.shots for one in self.prompted if one.shots < self.shots]
         if short:
-            said.append(f"{len(short):,} of {len(self.posed):,} prompts had no room for {shots_in_words(self.shots)}: "
+            said.append(f"{len(short):,} of {len(self.prompted):,} prompts had no room for {shots_in_words(self.shots)}: "
                         f"{self.shots_used:.1f} on average, at least {min(short)}; "
                         "whole examples were dropped, the first ones first")
-        if self.tally.cut:
-            said.append(f"{self.tally.cut:,} of {self.tally.requests:,} requests did not fit: "
+        if self.counts.cut:
+            said.append(f"{self.counts.cut:,} of {self.counts.requests:,} requests did not fit: "
                         "the beginning of their context was cut")
-        if self.tally.unknown:
-            said.append(f"{self.tally.unknown / self.tally.tokens:.1%} of the tokens are words unknown to the model")
+        if self.counts.unknown:
+            said.append(f"{self.counts.unknown / self.counts.tokens:.1%} of the tokens are words unknown to the model")
         return said
 
 
-def examine(task: Task, respondent: Respondent, shots: int | None = None, limit: int | None = None, seed: int = 0,
-            tell: Callable[[float], None] = lambda done: None) -> Outcome:
+def run_task(task: Task, model: PromptedModel, shots: int | None = None, limit: int | None = None, seed: int = 0,
+             tell: Callable[[float], None] = lambda done: None) -> TaskResult:
     """Ask a model every example of a task (or the first `limit`)."""
     examples, left_out = task.examples(limit)
     wanted = shots_for(task, examples[0], shots)
-    asked = replace(respondent, tally=Tally())
-    outcome = Outcome(task, respondent.name, wanted, [], [], asked.tally, left_out)
+    asked = replace(model, counts=RequestCounts())
+    result = TaskResult(task, model.name, wanted, [], [], asked.counts, left_out)
     for at in range(0, len(examples), AT_ONCE):
-        some = [pose(task, example, asked, wanted, seed) for example in examples[at: at + AT_ONCE]]
+        some = [prompted_example(task, example, asked, wanted, seed) for example in examples[at: at + AT_ONCE]]
         answers = iter(answer(asked, [request for one in some for request in one.requests]))
-        outcome.posed += some
-        outcome.judged += [task.kind.judge(one.example.row, [next(answers) for _ in one.requests]) for one in some]
-        tell(len(outcome.posed) / len(examples))
-    return outcome
+        result.prompted += some
+        result.judged += [task.kind.judge(one.example.row, [next(answers) for _ in one.requests]) for one in some]
+        tell(len(result.prompted) / len(examples))
+    return result
 
 
 def shots_for(task: Task, example: Question, shots: int | None = None) -> int:
@@ -114,27 +114,27 @@ def shots_in_words(shots: int) -> str:
     return f"{shots} shot" if shots == 1 else f"{shots} shots"
 
 
-def pose(task: Task, example: Question, respondent: Respondent, shots: int, seed: int = 0) -> Posed:
+def prompted_example(task: Task, example: Question, model: PromptedModel, shots: int, seed: int = 0) -> PromptedExample:
     """The requests of an example behind its prompt; as many whole shots as fit, the same for all its requests."""
     prompt = task.prompt(example, shots, seed)
     requests = task.kind.requests(example.row)
-    keep = most_shots(prompt, requests, respondent)
+    keep = most_shots(prompt, requests, model)
     before = prompt.before(keep)
-    return Posed(example, tuple(replace(request, query=before + request.query) if request.shots else request      # type: ignore[type-var]
+    return PromptedExample(example, tuple(replace(request, query=before + request.query) if request.shots else request      # type: ignore[type-var]
                                 for request in requests), keep)
 
 
-def most_shots(prompt: Prompt, requests: Sequence[Request], respondent: Respondent) -> int:
+def most_shots(prompt: Prompt, requests: Sequence[Request], model: PromptedModel) -> int:
     """How many shots leave every request whole."""
-    if respondent.context is None or not prompt.shots:
+    if model.context is None or not prompt.shots:
         return len(prompt.shots)
-    context = respondent.context
+    context = model.context
 
     def fits(keep: int) -> bool:
         before = prompt.before(keep)
         texts = [before + request.whole for request in requests if request.shots]
         rooms = [request.room(context) for request in requests if request.shots]
-        return all(len(ids) <= room for ids, room in zip(respondent.tokenizer.encode_many(texts), rooms))
+        return all(len(ids) <= room for ids, room in zip(model.tokenizer.encode_many(texts), rooms))
 
     if fits(len(prompt.shots)):
         return len(prompt.shots)

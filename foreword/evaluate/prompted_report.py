@@ -1,76 +1,80 @@
-"""Outcomes for people and programs: tables with intervals, differences between models, prompts and single examples."""
+"""Results of prompted tasks: tables with intervals, paired differences between models, prompts and single examples."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from foreword.basics.files import write_text
-from foreword.evaluate.prompted import Outcome, Posed, shots_in_words
-from foreword.report.report import aligned
+from foreword.evaluate.prompted import PromptedExample, TaskResult, shots_in_words
+from foreword.report import Section, Table, Text
 from foreword.tasks.metrics import Interval, Metric, finite
 from foreword.tasks.prompted.request import Request
 
-HEAD = ("task", "metric", "value", "95% interval", "chance", "examples", "shots", "likelihoods")
+Rows = list[tuple[str, ...]]
 
 
-def table(outcomes: Sequence[Outcome]) -> Iterator[str]:
-    """One model: a line for each metric of each task, and below what a reader must know of the numbers."""
-    rows: list[tuple[str, ...]] = [HEAD]
-    for outcome in outcomes:
-        for number, (name, metric) in enumerate(outcome.metrics().items()):
-            rows.append(("" if number else outcome.task.name, name, *_number(outcome, name, metric)))
-    yield from aligned(rows, left=(0, 1, 7))
-    yield from notes(outcomes)
+def sections(by_model: Mapping[str, Sequence[TaskResult]]) -> list[Section]:
+    """A row for each metric of each task, several models side by side; then how far each is from the first."""
+    if len(by_model) == 1:
+        (results,) = by_model.values()
+        return [Section("Tasks", _alone(results), Text(notes(results)))]
+    every = [f"{name}: {line}" for name, results in by_model.items() for line in notes(results)]
+    return [Section("Tasks", _side_by_side(by_model)),
+            Section("Differences, on the same examples", _differences(by_model), Text(every))]
 
 
-def _number(outcome: Outcome, name: str, metric: Metric) -> tuple[str, ...]:
-    guess = outcome.chance if name.startswith("accuracy") else None
-    return (metric.shown(outcome.value(name)), _between(metric, outcome.interval(name)),
-            "-" if guess is None else metric.shown(guess), f"{len(outcome.judged):,}", _shots([outcome]),
-            outcome.task.kind.scored(name))
+def _alone(results: Sequence[TaskResult]) -> Table:
+    rows: Rows = [("task", "metric", "value", "95% interval", "chance", "examples", "shots", "likelihoods")]
+    for one in results:
+        for number, (name, metric) in enumerate(one.metrics().items()):
+            rows.append(("" if number else one.task.name, name, metric.shown(one.value(name)),
+                         _between(metric, one.interval(name)), *_about(one, name, metric, [one])))
+    return Table(rows, left=(0, 1, 7))
 
 
-def side_by_side(by_model: dict[str, list[Outcome]]) -> Iterator[str]:
-    """Several models: a column for each with its interval, and how far each is from the first on the same examples."""
+def _about(one: TaskResult, name: str, metric: Metric, several: Sequence[TaskResult]) -> tuple[str, ...]:
+    guess = one.chance if name.startswith("accuracy") else None
+    return ("-" if guess is None else metric.shown(guess), f"{len(one.judged):,}", _shots(several), one.task.kind.scored(name))
+
+
+def _side_by_side(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
     names = list(by_model)
-    rows: list[tuple[str, ...]] = [("task", "metric", *names, "chance", "examples", "shots", "likelihoods")]
-    apart: list[tuple[str, ...]] = [("task", "metric", f"minus {names[0]}", "difference", "95% interval", "")]
+    rows: Rows = [("task", "metric", *names, "chance", "examples", "shots", "likelihoods")]
     for several in zip(*by_model.values()):
-        first = several[0]
-        for number, (name, metric) in enumerate(first.metrics().items()):
-            cells = [f"{metric.shown(outcome.value(name))} ({_between(metric, outcome.interval(name))})" for outcome in several]
-            _, _, chance, examples, _, scored = _number(first, name, metric)
-            rows.append(("" if number else first.task.name, name, *cells, chance, examples, _shots(several), scored))
-            for other in several[1:]:
+        for number, (name, metric) in enumerate(several[0].metrics().items()):
+            cells = [f"{metric.shown(one.value(name))} ({_between(metric, one.interval(name))})" for one in several]
+            rows.append(("" if number else several[0].task.name, name, *cells, *_about(several[0], name, metric, several)))
+    return Table(rows, left=(0, 1, len(names) + 5))
+
+
+def _differences(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
+    rows: Rows = [("task", "metric", f"minus {next(iter(by_model))}", "difference", "95% interval", "")]
+    for first, *others in zip(*by_model.values()):
+        for name, metric in first.metrics().items():
+            for other in others:
                 value, (low, high) = other.minus(first, name)
-                verdict = "" if low <= 0 <= high else "beyond chance"
-                apart.append((first.task.name, name, other.model, _signed(metric, value),
-                              f"{_signed(metric, low)} to {_signed(metric, high)}", verdict))
-    yield from aligned(rows, left=(0, 1, len(names) + 5))
-    yield ""
-    yield from aligned(apart, left=(0, 1, 2, 5))
-    for name, outcomes in by_model.items():
-        yield from (f"{name}: {line}" for line in notes(outcomes))
+                rows.append((first.task.name, name, other.model, _signed(metric, value),
+                             f"{_signed(metric, low)} to {_signed(metric, high)}", "" if low <= 0 <= high else "beyond chance"))
+    return Table(rows, left=(0, 1, 2, 5))
 
 
-def _shots(several: Sequence[Outcome]) -> str:
+def _shots(several: Sequence[TaskResult]) -> str:
     """As many as asked for, and how many there was room for if those are fewer."""
-    used = [outcome.shots_used for outcome in several]
+    used = [one.shots_used for one in several]
     asked = several[0].shots
     return str(asked) if min(used) == asked else f"{'/'.join(f'{one:.1f}' for one in used)} of {asked}"
 
 
-def notes(outcomes: Sequence[Outcome]) -> Iterator[str]:
+def notes(results: Sequence[TaskResult]) -> list[str]:
     """What there is to say, each thing once with the tasks it is about."""
     about: dict[str, list[str]] = {}
-    for outcome in outcomes:
-        for line in outcome.notes():
-            about.setdefault(line, []).append(outcome.task.name)
-    for line, tasks in about.items():
-        yield f"{', '.join(tasks)}: {line}"
+    for one in results:
+        for line in one.notes():
+            about.setdefault(line, []).append(one.task.name)
+    return [f"{', '.join(tasks)}: {line}" for line, tasks in about.items()]
 
 
 def _between(metric: Metric, interval: Interval) -> str:
@@ -81,19 +85,19 @@ def _signed(metric: Metric, value: float) -> str:
     return ("+" if value >= 0 else "-") + metric.shown(abs(value))
 
 
-def values(outcome: Outcome) -> dict[str, Any]:
-    """The same for programs."""
+def values(result: TaskResult) -> dict[str, Any]:
+    """For programs."""
     found = {}
-    for name in outcome.metrics():
-        low, high = outcome.interval(name)
-        found[name] = {"value": finite(outcome.value(name)), "interval": [finite(low), finite(high)],
-                       "likelihoods": outcome.task.kind.scored(name)}
-    return {"task": outcome.task.name, "model": outcome.model, "metrics": found, "chance": outcome.chance,
-            "examples": len(outcome.judged), "shots": outcome.shots,
-            "shots_used": outcome.shots_used, "notes": outcome.notes()}
+    for name in result.metrics():
+        low, high = result.interval(name)
+        found[name] = {"value": finite(result.value(name)), "interval": [finite(low), finite(high)],
+                       "likelihoods": result.task.kind.scored(name)}
+    return {"task": result.task.name, "model": result.model, "metrics": found, "chance": result.chance,
+            "examples": len(result.judged), "shots": result.shots,
+            "shots_used": result.shots_used, "notes": result.notes()}
 
 
-def differences(by_model: dict[str, list[Outcome]]) -> list[dict[str, Any]]:
+def differences(by_model: Mapping[str, Sequence[TaskResult]]) -> list[dict[str, Any]]:
     found = []
     for first, *others in zip(*by_model.values()):
         for other in others:
@@ -104,18 +108,18 @@ def differences(by_model: dict[str, list[Outcome]]) -> list[dict[str, Any]]:
     return found
 
 
-def prompt(outcome: Outcome) -> Iterator[str]:
+def prompt(result: TaskResult) -> Iterator[str]:
     """The first example exactly as it was asked."""
-    posed = outcome.posed[0]
-    yield f"--- {outcome.task.name}: the first prompt, {shots_in_words(posed.shots)} ---"
-    yield asked(posed)
+    first = result.prompted[0]
+    yield f"--- {result.task.name}: the first prompt, {shots_in_words(first.shots)} ---"
+    yield asked(first)
     yield "---"
 
 
-def asked(posed: Posed) -> str:
-    """A query, with each continuation that was weighed in brackets."""
+def asked(example: PromptedExample) -> str:
+    """A query, with each continuation that was scored in brackets."""
     by_query: dict[str, list[str]] = {}
-    for request in posed.requests:
+    for request in example.requests:
         by_query.setdefault(request.query, []).append(_tail(request))
     return "\n".join(f"{query}{''.join(tails)}" for query, tails in by_query.items())
 
@@ -124,12 +128,12 @@ def _tail(request: Request) -> str:
     return f"[{request.continuation}]" if hasattr(request, "continuation") else "[...]"
 
 
-def write_examples(outcomes: Sequence[Outcome], path: Path) -> None:
+def write_examples(results: Sequence[TaskResult], path: Path) -> None:
     """Every example on a line: what was asked, what came back, whether it was right."""
     lines = []
-    for outcome in outcomes:
-        for posed, judged in zip(outcome.posed, outcome.judged):
+    for result in results:
+        for example, judged in zip(result.prompted, result.judged):
             lines.append(json.dumps({
-                "task": outcome.task.name, "model": outcome.model, "example": posed.example.number, "shots": posed.shots,
-                "prompt": posed.requests[0].query, **judged.shown, "judged": judged.values}, ensure_ascii=False))
+                "task": result.task.name, "model": result.model, "example": example.example.number, "shots": example.shots,
+                "prompt": example.requests[0].query, **judged.shown, "judged": judged.values}, ensure_ascii=False))
     write_text(path, "\n".join(lines) + "\n")

@@ -11,8 +11,8 @@ from typing import Any
 from foreword.assembly.recipe import Recipe
 from foreword.basics import toml
 from foreword.basics.messages import Fault, duration, thousands
-from foreword.evaluate.likelihood import Respondent
-from foreword.evaluate.prompted import examine, shots_for
+from foreword.evaluate.prompted import run_task, shots_for
+from foreword.evaluate.requests import PromptedModel
 from foreword.networks.base import Model
 from foreword.report import Facts, Plot, Report, Section, Table, Text
 from foreword.report.plots import curves
@@ -43,8 +43,8 @@ class ZeroShot:
         training = model.training
         model.eval()
         try:
-            asked = Respondent("", model.language_model(tokenizer.vocabulary()), tokenizer)
-            outcomes = [examine(task, asked, 0, self.limit) for task in self.tasks]
+            asked = PromptedModel("", model.language_model(tokenizer.vocabulary()), tokenizer)
+            outcomes = [run_task(task, asked, 0, self.limit) for task in self.tasks]
         finally:
             model.train(training)
         return {one.task.name: {metric: one.value(metric) for metric in one.metrics()}

@@ -12,8 +12,8 @@ import pytest
 
 from foreword.assembly.build import model_for
 from foreword.basics.seeds import chance
-from foreword.evaluate.likelihood import Respondent
-from foreword.evaluate.prompted import examine
+from foreword.evaluate.prompted import run_task
+from foreword.evaluate.requests import PromptedModel
 from foreword.tasks import task as tasks
 from foreword.tasks.metrics import value
 from foreword.tasks.prompted.request import Continue, Continued, Weigh, Weighed
@@ -115,7 +115,7 @@ def untrained(store):
     import torch
     recipe, tokenizer = tiny("gpt2", "network.context=64"), store().tokenizer
     torch.manual_seed(0)
-    return Respondent("untrained", model_for(recipe, tokenizer.vocabulary()).eval().language_model(tokenizer.vocabulary()), tokenizer)
+    return PromptedModel("untrained", model_for(recipe, tokenizer.vocabulary()).eval().language_model(tokenizer.vocabulary()), tokenizer)
 
 
 @pytest.mark.parametrize(("name", "variant"), CHOICES)
@@ -126,7 +126,7 @@ def test_an_untrained_model_is_at_chance(data, untrained, name, variant):
     accuracies show it. The interval asked for is one that a right program misses once in a thousand.
     """
     task = opened(name, variant)
-    outcome = examine(task, untrained, limit=150)
+    outcome = run_task(task, untrained, limit=150)
     assert outcome.chance is not None
     for metric in outcome.metrics():
         if outcome.task.kind.scored(metric) == "summed" and len(outcome.metrics()) > 1:
@@ -139,7 +139,7 @@ def test_an_untrained_model_is_at_chance(data, untrained, name, variant):
 @pytest.mark.parametrize(("name", "variant"), CHOICES[:3])
 def test_shuffled_answers_are_at_chance(data, untrained, name, variant):
     """The same guesses against answers drawn by lot: whatever the choices look like, nothing but chance is left."""
-    outcome = examine(opened(name, variant), untrained, limit=150)
+    outcome = run_task(opened(name, variant), untrained, limit=150)
     dice = chance(11)
     hits = []
     for one in outcome.judged:

@@ -37,12 +37,13 @@ from lm_eval.api.instance import Instance  # noqa: E402
 from lm_eval.models.huggingface import HFLM  # noqa: E402
 from lm_eval.tasks import TaskManager  # noqa: E402
 
+from foreword.evaluate.bits_per_byte import score_texts, text_of  # noqa: E402
 from foreword.evaluate.harness import Foreword, greedily  # noqa: E402
-from foreword.evaluate.likelihood import Respondent  # noqa: E402
-from foreword.evaluate.pairs import Pair  # noqa: E402
-from foreword.evaluate.prompted import examine  # noqa: E402
-from foreword.evaluate.rolling import roll, rolling  # noqa: E402
+from foreword.evaluate.likelihood import Pair  # noqa: E402
+from foreword.evaluate.prompted import run_task  # noqa: E402
+from foreword.evaluate.requests import PromptedModel  # noqa: E402
 from foreword.evaluate.score import total  # noqa: E402
+from foreword.evaluate.whole_text import score_whole_texts  # noqa: E402
 from foreword.tasks.prompted.whole_text import ReadText  # noqa: E402
 from foreword.tasks.task import load  # noqa: E402
 
@@ -262,23 +263,23 @@ def test_what_it_cannot_take_is_said(folder: Path) -> None:
 # --- and our own evaluation ------------------------------------------------------------------------------------------
 
 @pytest.fixture(scope="module")
-def asked(folder: Path) -> Respondent:
+def asked(folder: Path) -> PromptedModel:
     model = foreword.load(folder)
-    return Respondent(str(folder), model.language_model, model.tokenizer)
+    return PromptedModel(str(folder), model.language_model, model.tokenizer)
 
 
-def test_our_lambada_is_theirs(asked: Respondent, both) -> None:
+def test_our_lambada_is_theirs(asked: PromptedModel, both) -> None:
     (task,) = load("lambada")
-    outcome = examine(task, asked, limit=LIMIT)
+    outcome = run_task(task, asked, limit=LIMIT)
     theirs = both["hf"]["samples"]["local_lambada"]
     assert np.allclose([one.shown["log_probability"] for one in outcome.judged], [_numbers(one["filtered_resps"])[0] for one in theirs], atol=1e-3)
     assert outcome.of("accuracy") == [bool(one["acc"]) for one in theirs]
     assert outcome.value("perplexity") == pytest.approx(both["hf"]["results"]["local_lambada"]["perplexity,none"], rel=1e-4)
 
 
-def test_our_arc_easy_is_theirs(asked: Respondent, both) -> None:
+def test_our_arc_easy_is_theirs(asked: PromptedModel, both) -> None:
     (task,) = load("arc-easy")
-    outcome = examine(task, asked, limit=LIMIT)
+    outcome = run_task(task, asked, limit=LIMIT)
     theirs = both["hf"]["samples"]["local_arc_easy"]
     for ours, one in zip(outcome.judged, theirs):
         assert np.allclose(ours.shown["scores"]["sum"], _numbers(one["filtered_resps"]), atol=1e-3)
@@ -286,13 +287,13 @@ def test_our_arc_easy_is_theirs(asked: Respondent, both) -> None:
     assert outcome.of("accuracy, byte") == [bool(one["acc_norm"]) for one in theirs]
 
 
-def test_our_wikitext_is_theirs_in_their_windows(asked: Respondent, tasks: dict[str, Path], both) -> None:
+def test_our_wikitext_is_theirs_in_their_windows(asked: PromptedModel, tasks: dict[str, Path], both) -> None:
     """With a stride of the whole context; our usual half costs less."""
     pages = [json.loads(line)["page"] for line in tasks["wikitext"].with_suffix(".jsonl").read_text(encoding="utf-8").split("\n") if line]
     theirs = both["hf"]["samples"]["local_wikitext"]
-    scores = [rolling(asked.model, asked.tokenizer, page, stride=CONTEXT) for page in pages]
+    scores = [score_texts(asked.model, asked.tokenizer, [text_of(page, asked.tokenizer)], CONTEXT).score for page in pages]
     assert np.allclose([-score.nats for score in scores], [_numbers(one["filtered_resps"])[0] for one in theirs], atol=1e-3)
     whole = total(scores)
     assert whole.bits_per_byte == pytest.approx(both["hf"]["results"]["local_wikitext"]["bits_per_byte,none"], rel=1e-5)
-    told = roll(asked, [ReadText(page) for page in pages])
+    told = score_whole_texts(asked, [ReadText(page) for page in pages])
     assert sum(len(one.logs) for one in told) == whole.tokens

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from foreword.evaluate.pairs import encode_pair
+from foreword.evaluate.likelihood import encode_pair
 from foreword.tasks import metrics
 from foreword.tasks.metrics import Bleu, difference, value
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from foreword.basics.seeds import chance
-from foreword.evaluate.likelihood import Respondent
-from foreword.evaluate.prompted import Outcome, examine
+from foreword.evaluate.prompted import TaskResult, run_task
+from foreword.evaluate.requests import PromptedModel
 from foreword.tasks.task import load
 from foreword.tokens import KINDS
 from foreword.tokens.build import build_store
@@ -82,7 +82,7 @@ def store(tmp_path_factory) -> TokenStore:
 
 
 @pytest.fixture(scope="module", params=[0, 1, 2], ids="seed {}".format)
-def trained(store, request) -> Respondent:
+def trained(store, request) -> PromptedModel:
     # rotary positions find "the letter before this digit" in a few hundred steps, learned ones in some thousands; windows,
     # not documents, because a prompt does not begin with the end of a document
     recipe = tiny("gpt2", "network.layers=4", "network.width=64", "network.heads=4", "network.context=64",
@@ -95,18 +95,18 @@ def trained(store, request) -> Respondent:
     for step in range(STEPS):
         learner.step(stream.batch(step), step, step / STEPS)
     learner.model.eval()
-    return Respondent("small", learner.model.language_model(store.tokenizer.vocabulary()), store.tokenizer)
+    return PromptedModel("small", learner.model.language_model(store.tokenizer.vocabulary()), store.tokenizer)
 
 
 @pytest.fixture(scope="module")
-def found(trained, tmp_path_factory) -> dict[tuple[str, int], list[Outcome]]:
+def found(trained, tmp_path_factory) -> dict[tuple[str, int], list[TaskResult]]:
     """Outcomes of all tables, by variant and number of shots."""
     paths = write_tasks(tmp_path_factory.mktemp("tasks"))
     asked = [("true", 0), ("true", 1), ("true", 8), ("permuted", 8)]
-    return {(variant, shots): [examine(load(f"{path}:{variant}")[0], trained, shots) for path in paths] for variant, shots in asked}
+    return {(variant, shots): [run_task(load(f"{path}:{variant}")[0], trained, shots) for path in paths] for variant, shots in asked}
 
 
-def accuracy(outcomes: list[Outcome]) -> float:
+def accuracy(outcomes: list[TaskResult]) -> float:
     """Over all tables."""
     return float(np.mean([outcome.value("accuracy") for outcome in outcomes]))
 

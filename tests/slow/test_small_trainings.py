@@ -38,7 +38,7 @@ def trained(name, store, shuffled=False):
 
 
 def bits_per_byte(model, store):
-    return bits.ask(model, store.tokenizer, bits.texts_of(store)).score.bits_per_byte
+    return bits.score_texts(model, store.tokenizer, bits.texts_of(store)).score.bits_per_byte
 
 
 @pytest.fixture(scope="module")

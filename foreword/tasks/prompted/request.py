@@ -18,7 +18,7 @@ from foreword.tasks.template import Row, Templated
 class Request(Protocol):
     """A question. Those with `shots` get the solved examples in front of their query, as many as there is room for."""
 
-    answered_by: ClassVar[str]        # a name in foreword.evaluate.likelihood.ANSWERS
+    answered_by: ClassVar[str]        # a name in foreword.evaluate.requests.ANSWERS
 
     @property
     def query(self) -> str: ...

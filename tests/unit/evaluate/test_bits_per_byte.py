@@ -16,7 +16,7 @@ from tests.tiny import counted, drawn, reader, tiny
 
 
 def cost_of(*args, **more) -> Score:
-    return bits.ask(*args, **more).score
+    return bits.score_texts(*args, **more).score
 
 
 @pytest.mark.parametrize("context", [None, 1, 2, 5, 8, 32])
@@ -93,7 +93,7 @@ class Tokens:
 @pytest.mark.parametrize("end", [999, -1])
 @pytest.mark.parametrize("context", [None, 4, 7])
 def test_scores_come_back_in_the_order_of_the_tokens(end, context):
-    texts = [bits.Text(np.arange(n) * 3 % 500, n, n, 1) for n in (1, 5, 30, 2, 13, 0)]
+    texts = [bits.TokenizedText(np.arange(n) * 3 % 500, n, n, 1) for n in (1, 5, 30, 2, 13, 0)]
     found = bits.log_probs(Spy(context), Tokens(end), texts, None)
     for text, logs in zip(texts, found):
         wanted = text.ids if end >= 0 else text.ids[1:]
@@ -113,7 +113,7 @@ def test_one_window_or_many_agree_where_the_context_is_the_same(store):
         bigram.context = context
         assert all(np.allclose(a, b, atol=1e-12) for a, b in zip(whole, bits.log_probs(bigram, open_store.tokenizer, texts, stride)))
     model = reader("gpt2", store())
-    short = [bits.Text(text.ids[:60], 60, 60, 9) for text in texts]
+    short = [bits.TokenizedText(text.ids[:60], 60, 60, 9) for text in texts]
     for text, found in zip(short, bits.log_probs(model, open_store.tokenizer, short, 1)):
         sequence = np.concatenate([[open_store.tokenizer.special("[end]")], text.ids])
         for j in (1, 2, 31, 32, 33, 34, 59, 60):
@@ -183,7 +183,7 @@ def test_pseudo_likelihood_is_labelled_and_hides_each_token(store):
     open_store = store("wordpiece", "test")
     recipe = tiny("bert")
     model = drawn(recipe, open_store.tokenizer)
-    some = [bits.Text(text.ids[:70], 300, 300, 50) for text in bits.texts_of(open_store)][:2]
+    some = [bits.TokenizedText(text.ids[:70], 300, 300, 50) for text in bits.texts_of(open_store)][:2]
     found = bits.pseudo_score(model, open_store.tokenizer, some)
     assert found.kind == "pseudo-likelihood"
     assert "not a probability" in found.policy
@@ -199,7 +199,7 @@ def test_pseudo_likelihood_is_labelled_and_hides_each_token(store):
             row[place + 1] = frame[2]
             hidden = model.network(Inputs(torch.from_numpy(row)[None])).last[0, place + 1]
             nats -= float(model.heads["tokens"].log_probs(hidden)[ids[place]])
-    alone = bits.pseudo_score(model, open_store.tokenizer, [bits.Text(ids, 100, 100, 10)])
+    alone = bits.pseudo_score(model, open_store.tokenizer, [bits.TokenizedText(ids, 100, 100, 10)])
     assert alone.nats == pytest.approx(nats, rel=1e-4)
 
 

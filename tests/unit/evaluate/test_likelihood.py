@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from foreword.evaluate.likelihood import Respondent, answer, follow
-from foreword.evaluate.pairs import encode_pair
+from foreword.evaluate.likelihood import encode_pair, follow_greedily
+from foreword.evaluate.requests import PromptedModel, answer
 from foreword.tasks.example import Unusable
 from foreword.tasks.metrics import value
 from foreword.tasks.prompted.acceptability import Acceptability, AcrossHalves
@@ -33,7 +33,7 @@ def known(tokenizer):
 
 @pytest.fixture
 def asked(known, tokenizer):
-    return Respondent("known", known, tokenizer)
+    return PromptedModel("known", known, tokenizer)
 
 
 ROW = {"q": "Is it so?", "options": ["yes", "perhaps not", "no"], "right": 1}
@@ -48,7 +48,7 @@ def costs(known, tokenizer, context=ROW["q"]):
 def test_choices_are_scored_as_a_hand_would(tokenizer, normalise, seed):
     known = Known(tokenizer, seed)
     kind = LikeliestChoice(context="{q}", choices="{options}", completion="{choice}", gold="{right}", normalise=(normalise,), alone="A:")
-    judged = kind.judge(ROW, answer(Respondent("known", known, tokenizer), kind.requests(ROW)))
+    judged = kind.judge(ROW, answer(PromptedModel("known", known, tokenizer), kind.requests(ROW)))
     told, alone = costs(known, tokenizer), costs(known, tokenizer, "A:")
     by_hand = {"sum": [sum(one) for one in told], "token": [sum(one) / len(one) for one in told],
                "byte": [sum(one) / len(choice) for one, choice in zip(told, ROW["options"])],
@@ -124,10 +124,10 @@ def test_stop_words_may_not_begin_the_answer(store):
     last = tokenizer.encode("x = 5")[-1]
     known.table[last, the], known.table[last, to] = 20.0, 10.0
     kind = LastWord(text="{text}", stop_words=("the", "of"))
-    judged = kind.judge({"text": "x = 5 to"}, answer(Respondent("known", known, tokenizer), kind.requests({"text": "x = 5 to"})))
+    judged = kind.judge({"text": "x = 5 to"}, answer(PromptedModel("known", known, tokenizer), kind.requests({"text": "x = 5 to"})))
     assert judged.values["accuracy"] is False
     assert judged.values[FILTERED] is True
-    judged = kind.judge({"text": "x = 5 the"}, answer(Respondent("known", known, tokenizer), kind.requests({"text": "x = 5 the"})))
+    judged = kind.judge({"text": "x = 5 the"}, answer(PromptedModel("known", known, tokenizer), kind.requests({"text": "x = 5 the"})))
     assert judged.values["accuracy"] is judged.values[FILTERED] is True, "the right answer itself is never forbidden"
 
 
@@ -156,13 +156,13 @@ def test_requests_of_both_sorts_keep_their_order(known, tokenizer, asked):
 def test_a_short_context_is_never_exceeded_and_what_is_cut_is_counted(tokenizer, context):
     """The stub refuses to read more than its context. It looks back one token, so cutting changes nothing it says."""
     known = Known(tokenizer, context=context)
-    asked = Respondent("known", known, tokenizer)
+    asked = PromptedModel("known", known, tokenizer)
     requests = [Weigh("a long context", " and more"), Weigh("x", "y"), Weigh("x", "ab", greedy=True), Weigh("long one", "y")]
     found = answer(asked, requests[:2] + requests[3:])
     assert found[0].logs.tolist() == pytest.approx(known.cost(tokenizer, "a long context", " and more"))
     assert found[2].logs.tolist() == pytest.approx(known.cost(tokenizer, "long one", "y"))
-    assert asked.tally.requests == 3
-    assert asked.tally.cut == (2 if context < 8 else 1)
+    assert asked.counts.requests == 3
+    assert asked.counts.cut == (2 if context < 8 else 1)
     (written,) = answer(asked, [Continue("a prompt that is long", 3)])
     assert len(written.text.encode("utf-8", "replace")) <= 9
 
@@ -174,8 +174,8 @@ def test_walking_along_is_scoring(store, name):
     model = reader(name, store(), store(split="valid"))
     texts = [("The value of", " the expression"), ("import", " os"), ("A longer beginning of a text, for padding", " is here"), ("", "x")]
     pairs = [encode_pair(tokenizer, *pair) for pair in texts]
-    walked = follow(model, pairs, [np.zeros(0, np.int64)] * len(pairs))
-    scored = answer(Respondent(name, model, tokenizer), [Weigh(*pair) for pair in texts])
+    walked = follow_greedily(model, pairs, [np.zeros(0, np.int64)] * len(pairs))
+    scored = answer(PromptedModel(name, model, tokenizer), [Weigh(*pair) for pair in texts])
     for one, other, pair in zip(walked, scored, pairs):
         assert one.logs == pytest.approx(other.logs, abs=2e-4)
         state, likely = None, []
@@ -188,10 +188,10 @@ def test_walking_along_is_scoring(store, name):
 
 def test_unknown_words_are_counted(store):
     tokenizer = store("wordpiece").tokenizer
-    asked = Respondent("known", Known(tokenizer), tokenizer)
+    asked = PromptedModel("known", Known(tokenizer), tokenizer)
     answer(asked, [Weigh("the 🦊", " the")])
-    assert asked.tally.unknown == 1
-    assert asked.tally.tokens == 3
+    assert asked.counts.unknown == 1
+    assert asked.counts.tokens == 3
 
 
 def test_an_answer_that_is_not_among_the_choices_cannot_be_asked():

@@ -11,8 +11,8 @@ import pytest
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
 from foreword.evaluate import prompted_report as outcomes
-from foreword.evaluate.likelihood import Respondent
-from foreword.evaluate.prompted import examine, most_shots, pose
+from foreword.evaluate.prompted import most_shots, prompted_example, run_task
+from foreword.evaluate.requests import PromptedModel
 from foreword.tasks.task import Prompt, Question, load
 from tests.known import Known
 
@@ -49,17 +49,17 @@ def tokenizer(store):
 
 
 def respondent(tokenizer, context=None, seed=0):
-    return Respondent("known", Known(tokenizer, seed, context), tokenizer)
+    return PromptedModel("known", Known(tokenizer, seed, context), tokenizer)
 
 
 def test_a_prompt_is_exactly_description_shots_and_question(task, tokenizer):
     example = task.examples()[0][1]
-    posed = pose(task, example, respondent(tokenizer), 2)
+    posed = prompted_example(task, example, respondent(tokenizer), 2)
     shots = task.prompt(example, 2).shots
     assert posed.requests[0].query == f"Name the capital.\n--\n{shots[0]}\n--\n{shots[1]}\n--\nItaly ->"
     assert posed.requests[0].continuation == " ItALY"
     assert all(shot.split(" -> ")[0] in LANDS for shot in shots)
-    assert pose(task, example, respondent(tokenizer), 0).requests[0].query == "Name the capital.\n--\nItaly ->"
+    assert prompted_example(task, example, respondent(tokenizer), 0).requests[0].query == "Name the capital.\n--\nItaly ->"
 
 
 def test_shots_never_hold_the_question(task):
@@ -92,7 +92,7 @@ def test_shots_are_drawn_by_the_seed_and_differ_between_examples(task):
 def test_whole_shots_are_dropped_from_the_left_until_all_fits(task, tokenizer, context):
     asked = respondent(tokenizer, context)
     for example in task.examples()[0]:
-        prompt, posed = task.prompt(example, 6), pose(task, example, asked, 6)
+        prompt, posed = task.prompt(example, 6), prompted_example(task, example, asked, 6)
         sizes = [max(len((prompt.before(keep) + request.whole).encode()) for request in task.kind.requests(example.row))
                  for keep in range(7)]
         best = max([keep for keep in range(7) if sizes[keep] <= context + 1], default=0)
@@ -102,42 +102,42 @@ def test_whole_shots_are_dropped_from_the_left_until_all_fits(task, tokenizer, c
 
 
 def test_shots_that_do_not_fit_are_said(task, tokenizer):
-    outcome = examine(task, respondent(tokenizer, 60), shots=6)
-    used = [one.shots for one in outcome.posed]
+    outcome = run_task(task, respondent(tokenizer, 60), shots=6)
+    used = [one.shots for one in outcome.prompted]
     assert 0 < outcome.shots_used < 6
     assert outcome.notes() == [f"5 of 5 prompts had no room for 6 shots: {sum(used) / 5:.1f} on average, at least {min(used)}; "
                                "whole examples were dropped, the first ones first"]
     assert f"{sum(used) / 5:.1f} of 6" in "\n".join(outcomes.table([outcome]))
-    outcome = examine(task, respondent(tokenizer, 12), shots=0)
+    outcome = run_task(task, respondent(tokenizer, 12), shots=0)
     assert outcome.notes() == ["10 of 10 requests did not fit: the beginning of their context was cut"]
-    assert examine(task, respondent(tokenizer), shots=6).notes() == []
+    assert run_task(task, respondent(tokenizer), shots=6).notes() == []
 
 
 def test_examining_is_asking_each_example(task, tokenizer):
     asked = respondent(tokenizer)
-    outcome = examine(task, asked)
-    for posed, judged in zip(outcome.posed, outcome.judged):
+    outcome = run_task(task, asked)
+    for posed, judged in zip(outcome.prompted, outcome.judged):
         by_hand = [sum(asked.model.cost(tokenizer, f"Name the capital.\n--\n{posed.example.row['land']} ->", f" {town}"))
                    for town in posed.example.row["towns"]]
         assert judged.shown["scores"]["sum"] == pytest.approx(by_hand)
     right = sum(one.values["accuracy"] for one in outcome.judged)
     assert outcome.value("accuracy") == right / 5
     assert outcome.chance == 0.5
-    assert asked.tally.requests == 0, "each task keeps its own tally"
-    assert [one.example.number for one in examine(task, asked, limit=2).posed] == [0, 1]
+    assert asked.counts.requests == 0, "each task keeps its own tally"
+    assert [one.example.number for one in run_task(task, asked, limit=2).prompted] == [0, 1]
 
 
 def test_examples_that_cannot_be_asked_are_left_out_and_said(task, tokenizer, tmp_path):
     lines = (tmp_path / "test.jsonl").read_text(encoding="utf-8").splitlines()
     lines[1] = lines[1].replace('"gold": 1', '"gold": 7')
     (tmp_path / "test.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    outcome = examine(load(str(tmp_path / "capitals.toml"))[0], respondent(tokenizer))
+    outcome = run_task(load(str(tmp_path / "capitals.toml"))[0], respondent(tokenizer))
     assert len(outcome.judged) == 4
     assert outcome.notes() == ["example 2 was left out: its right answer '7' is not among its 2 choices"]
 
 
 def test_two_models_are_compared_on_the_same_examples(task, tokenizer):
-    found = {str(seed): [replace(examine(task, respondent(tokenizer, seed=seed)), model=str(seed))] for seed in (0, 1)}
+    found = {str(seed): [replace(run_task(task, respondent(tokenizer, seed=seed)), model=str(seed))] for seed in (0, 1)}
     gain, (low, high) = found["1"][0].minus(found["0"][0], "accuracy")
     assert gain == pytest.approx(found["1"][0].value("accuracy") - found["0"][0].value("accuracy"))
     assert low <= gain <= high
@@ -145,15 +145,15 @@ def test_two_models_are_compared_on_the_same_examples(task, tokenizer):
     assert lines[0].split() == ["task", "metric", "0", "1", "chance", "examples", "shots", "likelihoods"]
     assert len(outcomes.differences(found)) == 2
     with pytest.raises(Fault, match="not asked the same examples"):
-        found["1"][0].minus(examine(task, respondent(tokenizer), limit=3), "accuracy")
+        found["1"][0].minus(run_task(task, respondent(tokenizer), limit=3), "accuracy")
 
 
 def test_single_examples_are_written_out(task, tokenizer, tmp_path):
-    outcome = examine(task, respondent(tokenizer), shots=1)
+    outcome = run_task(task, respondent(tokenizer), shots=1)
     outcomes.write_examples([outcome], tmp_path / "found.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "found.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 5
-    assert rows[0]["prompt"] == outcome.posed[0].requests[0].query
+    assert rows[0]["prompt"] == outcome.prompted[0].requests[0].query
     assert rows[0]["choices"] == [" FrANCE", " Nowhere"]
     assert rows[0]["judged"]["accuracy"] == (rows[0]["guess"] == rows[0]["gold"])
     shown = "\n".join(outcomes.prompt(outcome))
@@ -166,14 +166,14 @@ def test_guessing_is_at_chance_and_knowing_is_not(task, tokenizer, tmp_path):
     dice = chance(9)
     rows = [{"land": f"{number}", "towns": [f"{dice.integers(10**6)}" for _ in range(4)], "gold": int(dice.integers(4))} for number in range(200)]
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    outcome = examine(load(str(tmp_path / "capitals.toml"))[0], respondent(tokenizer))
+    outcome = run_task(load(str(tmp_path / "capitals.toml"))[0], respondent(tokenizer))
     low, high = outcome.interval("accuracy")
     assert low <= outcome.chance == 0.25 <= high
     assert high - low < 0.15
     for row, judged in zip(rows, outcome.judged):        # now the right answers are what the model takes
         row["gold"] = judged.shown["guess"]
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    low, high = examine(load(str(tmp_path / "capitals.toml"))[0], respondent(tokenizer)).interval("accuracy")
+    low, high = run_task(load(str(tmp_path / "capitals.toml"))[0], respondent(tokenizer)).interval("accuracy")
     assert low > 0.95
     assert high == 1.0
 
@@ -187,16 +187,16 @@ def test_an_empty_prompt_has_no_separator():
 
 def test_words_a_model_does_not_know_are_said(task, store):
     tokenizer = store("wordpiece").tokenizer
-    known = Respondent("known", Known(tokenizer), tokenizer)
-    outcome = examine(replace(task, spec=task.spec.model_copy(update={"description": "🦊 🦊 🦊"})), known)
-    share = outcome.tally.unknown / outcome.tally.tokens
-    assert outcome.tally.unknown >= 3 * outcome.tally.requests
+    known = PromptedModel("known", Known(tokenizer), tokenizer)
+    outcome = run_task(replace(task, spec=task.spec.model_copy(update={"description": "🦊 🦊 🦊"})), known)
+    share = outcome.counts.unknown / outcome.counts.tokens
+    assert outcome.counts.unknown >= 3 * outcome.counts.requests
     assert outcome.notes() == [f"{share:.1%} of the tokens are words unknown to the model"]
 
 
 def test_a_question_that_takes_no_shots_gets_none(tokenizer, tmp_path):
     (tmp_path / "a.txt").write_text("Some text.", encoding="utf-8")
     (tmp_path / "a.toml").write_text('name = "a"\n[source]\nkind = "whole"\ntest = "a.txt"\n[request]\nkind = "text"\n', encoding="utf-8")
-    outcome = examine(load(str(tmp_path / "a.toml"))[0], respondent(tokenizer), shots=4)
+    outcome = run_task(load(str(tmp_path / "a.toml"))[0], respondent(tokenizer), shots=4)
     assert outcome.shots == 0
     assert outcome.notes() == []

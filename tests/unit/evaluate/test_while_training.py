@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.likelihood import Respondent
-from foreword.evaluate.prompted import examine
+from foreword.evaluate.prompted import run_task
+from foreword.evaluate.requests import PromptedModel
 from foreword.evaluate.while_training import ZeroShot, training_report
 from foreword.runs.opening import TrainedModel, open_model
 from foreword.runs.train import train
@@ -53,7 +53,7 @@ def test_every_evaluation_asks_and_nothing_else_changes(task, stores, tmp_path, 
     assert all(torch.equal(weight, second[key]) for key, weight in first.items()), "dropout and chance went on as they would have"
 
     saved = TrainedModel.opened(f"{run.path}@4")
-    outcome = examine(load(task)[0], Respondent("", saved.language_model, saved.tokenizer), 0, 9)
+    outcome = run_task(load(task)[0], PromptedModel("", saved.language_model, saved.tokenizer), 0, 9)
     assert evaluated[0]["asked"]["opposites"]["accuracy"] == outcome.value("accuracy"), "the saved step gives the same answers"
 
 

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
+from foreword.evaluate.rolling import roll, rolling
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.likelihood import Respondent
-from foreword.evaluate.prompted import examine
-from foreword.evaluate.rolling import roll, rolling
+from foreword.evaluate.prompted import run_task
+from foreword.evaluate.requests import PromptedModel
 from foreword.tasks import metrics
 from foreword.tasks.detokenise import FORMATS
 from foreword.tasks.prompted.request import Weighed
@@ -43,7 +43,7 @@ def test_every_token_is_paid_for_once(recipe: str, store) -> None:
     """The sum over windows is the sum over a chain of single steps, for a model that sees everything anyway."""
     model, tokenizer = reader(recipe, store(), store(split="valid")), store().tokenizer
     text = ORIGINAL * 3
-    (told,) = roll(Respondent(recipe, model, tokenizer), [ReadText(text, FORMATS["wikitext"])])
+    (told,) = roll(PromptedModel(recipe, model, tokenizer), [ReadText(text, FORMATS["wikitext"])])
     read = FORMATS["wikitext"].fitted(text).text(text)
     ids = np.asarray(tokenizer.encode(read))
     assert len(told.logs) == len(ids)
@@ -62,7 +62,7 @@ def test_the_task_file_asks_the_whole_text(data, store, tmp_path, monkeypatch: p
     (tmp_path / "wikitext-2" / "test.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
     (task,) = load("wikitext2", tmp_path)
     model = reader("bigram", store())
-    outcome = examine(task, Respondent("bigram", model, store().tokenizer))
+    outcome = run_task(task, PromptedModel("bigram", model, store().tokenizer))
     score = rolling(model, store().tokenizer, "\n".join(lines) + "\n", FORMATS["wikitext"])
     assert outcome.value("bits per byte") == pytest.approx(score.bits_per_byte)
     assert outcome.value("word perplexity") == pytest.approx(score.word_perplexity)

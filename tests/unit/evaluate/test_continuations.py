@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foreword.evaluate.pairs import Pair, encode_pair, encode_pairs, fit
+from foreword.evaluate.likelihood import Pair, encode_pair, encode_pairs, fit
 
 TEXTS = [("The function", " returns a value"), ("The function ", "returns"), ("Answer:\n\n", "yes"), ("x = (", ")"),
          ("the clas", "s body"), ("今天", "天气很好"), ("", "import this"), ("  ", "x"), ("a b", ""), ("tab\t ", "é")]

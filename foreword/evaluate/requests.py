@@ -1,0 +1,72 @@
+"""Requests of tasks, answered by a language model: each sort of request has a function that answers many at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from foreword.basics.registry import Table
+from foreword.networks.language_model import LanguageModel
+from foreword.tokens.tokenizer import Tokenizer
+
+# who answers: (asked, requests of that sort) -> an answer for each, in order
+ANSWERS = Table("answer", {
+    "weigh": "foreword.evaluate.likelihood:score_continuations",
+    "write": "foreword.evaluate.generation:write_continuations",
+    "roll": "foreword.evaluate.whole_text:score_whole_texts",
+})
+ROWS, TOKENS = 64, 8192          # at most so many at once
+
+
+@dataclass
+class RequestCounts:
+    """What happened to requests on their way, for the report."""
+
+    requests: int = 0
+    cut: int = 0                 # lost the beginning of their context
+    tokens: int = 0              # asked about or read
+    unknown: int = 0
+
+
+@dataclass
+class PromptedModel:
+    """A language model that is asked, and what there is to say about how it was."""
+
+    name: str
+    model: LanguageModel
+    tokenizer: Tokenizer
+    counts: RequestCounts = field(default_factory=RequestCounts)
+
+    @property
+    def context(self) -> int | None:
+        return self.model.context
+
+    def count(self, ids: Sequence[np.ndarray], cut: int) -> None:
+        unknown = self.tokenizer.special("[unknown]") if self.tokenizer.has("[unknown]") else -1
+        self.counts.requests += len(ids)
+        self.counts.cut += cut
+        self.counts.tokens += sum(map(len, ids))
+        self.counts.unknown += sum(int((one == unknown).sum()) for one in ids)
+
+
+def answer(asked: PromptedModel, requests: Sequence[Any]) -> list[Any]:
+    """An answer for each request; those of one sort are asked together."""
+    found: list[Any] = [None] * len(requests)
+    for sort in dict.fromkeys(request.answered_by for request in requests):
+        places = [place for place, request in enumerate(requests) if request.answered_by == sort]
+        answered: Callable[..., list[Any]] = ANSWERS.find(sort)
+        for place, one in zip(places, answered(asked, [requests[place] for place in places])):
+            found[place] = one
+    return found
+
+
+def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Places of like length together, longest first."""
+    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
+    while order:
+        size = min(ROWS, max(1, TOKENS // max(lengths[order[0]], 1)))
+        yield order[:size]
+        order = order[size:]
