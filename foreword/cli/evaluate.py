@@ -2,90 +2,80 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foreword.cli import evaluate_dialogue, evaluate_tuned
 from foreword.cli.options import Column, Documents, Json
 from foreword.cli.preparing import models_there
+
+if TYPE_CHECKING:
+    from foreword.evaluate.held_out import Corpus
+    from foreword.report import Report
 
 
 def evaluate(
     models: Annotated[list[str], typer.Argument(
-        help="Runs or model folders, and what to ask: tasks, task files, `dialogue`, or `bits` (the default). Of fine-tuned "
-             "runs: labelled sets of the kind they learned, also csv, tsv or jsonl.")],
+        help="Runs or model folders; and tasks or task files, to ask these instead of scoring text.")],
     data: Annotated[Path | None, typer.Option(
-        "--data", help="A store or text, a run's own store if not said; for tasks, the folder of their data.")] = None,
+        "--data", help="A store or text; for tasks, the folder of their data. [default: the run's own store]")] = None,
     split: Annotated[str, typer.Option(help="train, valid or test of a store; all, of text.")] = "",
-    stride: Annotated[int | None, typer.Option(help="Tokens scored per window; half the context if not said.")] = None,
+    stride: Annotated[int | None, typer.Option(help="Tokens scored per window. [default: half the context]")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many bytes of text; of a task, examples.")] = None,
-    mix: Annotated[bool, typer.Option(
-        "--mix", help="Also a mixture of all models given, its weights fitted on validation text.")] = False,
     charge_ends: Annotated[bool, typer.Option(
-        "--charge-ends", help="Guess the ends of documents too, as published perplexities do.")] = False,
-    precision: Annotated[str, typer.Option(help="float32; int8 asks in both and says what int8 costs.")] = "float32",
-    shots: Annotated[int | None, typer.Option(
-        min=0, help="Solved examples before each question; the task's own if not said.")] = None,
+        "--charge-ends", help="Score the ends of documents too, as published perplexities do.")] = False,
+    mix: Annotated[bool, typer.Option("--mix", help="Also a mixture of the models, weighted on validation text.")] = False,
+    precision: Annotated[str, typer.Option(help="float32; int8 scores in both and prints what int8 costs.")] = "float32",
+    shots: Annotated[int | None, typer.Option(min=0, help="Solved examples in the prompt. [default: the task's own]")] = None,
     seed: Annotated[int, typer.Option(help="Draws the shots.")] = 0,
-    examples: Annotated[Path | None, typer.Option(
-        "--examples", help="Write what each example was asked and answered, as jsonl.")] = None,
-    out: Annotated[Path | None, typer.Option(
-        "--out", help="Of fine-tuned runs: also write crossed.json and a matrix, crossed.svg, into this folder.")] = None,
-    mmi: Annotated[str | None, typer.Option(
-        "--mmi", help="For `dialogue`: a backward model, to say whether choosing replies by it helps.")] = None,
+    examples: Annotated[Path | None, typer.Option("--examples", help="Write every prompt and answer here, as jsonl.")] = None,
     show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print the first prompt of each task.")] = False,
     overlap: Annotated[str, typer.Option(
-        help="Also scores of the examples that stand in this store or text, and of the others; a run's own store, if it is "
-             "small; none: do not look.")] = "",
+        help="Training text: scores of the examples found in it, and of the others. none: do not look. "
+             "[default: a run's own store, if it is small]")] = "",
     documents: Documents = "auto",
     column: Column = "text",
     as_json: Json = False,
 ) -> None:
     """Bits per byte of whole documents: every token scored once, what it could see printed with the number.
 
-    Or tasks (`foreword list tasks`): accuracy and the like, each with its interval, what guessing gives, and the shots.
-    Or, of fine-tuned runs, labelled sets: their own and others, with what is lost on the way.
+    Or tasks (`foreword list tasks`): accuracy and the like, with intervals, chance and shots. Fine-tuned runs are scored by
+    `foreword test`, replies by `foreword dialogue`.
     """
-    if tuned := evaluate_tuned.sort_words(models):
-        refuse("fine-tuned runs", {"--split": split, "--stride": stride, "--mix": mix, "--charge-ends": charge_ends, "--mmi": mmi,
-                                   "--shots": shots is not None, "--show-prompt": show_prompt, "--overlap": overlap,
-                                   "--precision": precision != "float32"})
-        evaluate_tuned.ask_tuned(tuned, data, limit, examples, out, as_json)
-        return
-    refuse("models that are not fine-tuned", {"--out": out})
-    if evaluate_dialogue.WORD in models:
-        refuse(evaluate_dialogue.WORD, {"--stride": stride, "--mix": mix, "--charge-ends": charge_ends,
-                                        "--shots": shots is not None, "--show-prompt": show_prompt, "--overlap": overlap})
-        evaluate_dialogue.ask_dialogue(models, data, mmi, limit, seed, split, column, precision, examples, as_json)
-        return
+    refuse_others(models)
     words = sort_words(models)
     models_there(*words.models)
-    refuse("tasks" if words.tasks else "bits",
-           {"--split": split, "--stride": stride, "--mix": mix, "--charge-ends": charge_ends, "--mmi": mmi} if words.tasks else
-           {"--mmi": mmi, "--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt,
-            "--overlap": overlap})
+    refuse("tasks" if words.tasks else "bits", {"--split": split, "--stride": stride, "--mix": mix, "--charge-ends": charge_ends} if words.tasks else
+           {"--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt, "--overlap": overlap})
+    if not words.models:
+        raise typer.BadParameter("give at least one run or model folder")
     if words.tasks:
-        ask_tasks(words, Asking(data, shots, seed, limit, examples, show_prompt, precision, as_json, overlap))
+        asking = Asking(data, shots, seed, limit, examples, show_prompt, precision, overlap)
+        ask_tasks(words, asking).show(as_json)
         return
+    from foreword.evaluate.held_out import Corpus
+    from foreword.parts.frozen import check_precision
+
+    check_precision(precision)
+    corpus = replace(Corpus.find(data, words.models, split, documents, column, limit), ends=charge_ends)
+    score_text(words.models, corpus, stride, mix, precision).show(as_json)
+
+
+def score_text(paths: list[str], corpus: Corpus, stride: int | None, mix: bool, precision: str) -> Report:
+    """Bits per byte of every model, of their mixture, and what a coarser precision costs."""
     from foreword.basics.progress import ticking
     from foreword.evaluate.bits_report import precision_costs, results
-    from foreword.evaluate.held_out import Corpus, score_corpus, score_mixture
+    from foreword.evaluate.held_out import score_corpus, score_mixture
     from foreword.evaluate.score import check_alike, check_comparable
     from foreword.model import load
-    from foreword.parts.frozen import check_precision, left_in_float32
+    from foreword.parts.frozen import left_in_float32
+    from foreword.report import Report, Section, Text
 
-    paths = words.models
-    if not paths:
-        raise typer.BadParameter("give at least one run or model folder")
-    check_precision(precision)
     opened = {path: load(path) for path in paths}
     coarse = {f"{path}, {precision}": model.at(precision) for path, model in opened.items()} if precision != "float32" else {}
     check_alike({name: model.nature for name, model in opened.items()})
-    corpus = replace(Corpus.find(data, list(opened), split, documents, column, limit), ends=charge_ends)
     with ticking("evaluate") as ticker:
         answers = {name: score_corpus(model, corpus, stride, ticker) for name, model in {**opened, **coarse}.items()}
     scores = {name: answer.score for name, answer in answers.items()}
@@ -95,15 +85,31 @@ def evaluate(
         check_comparable(scores)
     if mix:
         scores["mixture"], weights = score_mixture(opened, answers, corpus, stride)
-    if as_json:
-        more = {"precision": {"name": precision, "costs": costs}} if coarse else {}
-        print(json.dumps({"text": corpus.name, "scores": {name: score.values() for name, score in scores.items()},
-                          "weights": weights, **more}))
-        return
-    print("\n".join(results(scores, corpus.name, weights).terminal()))
+    lines = []
     for name, cost in costs.items():
         left = f"; {', '.join(whole)} stays float32" if (whole := left_in_float32(coarse[f"{name}, {precision}"].model)) else ""
-        print(f"{name}: {precision} costs {round(cost['cost'], 4) + 0.0:.4f} {cost['unit']}{left}")        # never -0.0000
+        lines.append(f"{name}: {precision} costs {round(cost['cost'], 4) + 0.0:.4f} {cost['unit']}{left}")        # never -0.0000
+    table = results(scores, corpus.name, weights)
+    return Report("Bits per byte", [], [Section(table.title, *table.blocks, Text(lines) if lines else None)], {
+        "text": corpus.name, "scores": {name: score.values() for name, score in scores.items()}, "weights": weights,
+        **({"precision": {"name": precision, "costs": costs}} if coarse else {})})
+
+
+def refuse_others(models: list[str]) -> None:
+    """What other verbs evaluate."""
+    from foreword.basics.messages import Fault
+
+    if "dialogue" in models:
+        rest = " ".join(word for word in models if word != "dialogue")
+        raise Fault("dialogue is a verb of its own.", f"foreword dialogue {rest} --data DIALOGUES")
+    folders = [word for word in models if Path(word).is_dir()]
+    if not folders:
+        return
+    from foreword.transfer.predict import is_tuned
+    if tuned := [word for word in folders if is_tuned(Path(word))]:
+        sets = [word for word in models if not Path(word).is_dir()]
+        raise Fault(f"{tuned[0]} is fine-tuned: it answers a labelled task, and no longer predicts text.",
+                    f"Score it on labelled data:  foreword test {' '.join([*tuned, *(sets or ['TASK'])])}")
 
 
 @dataclass(frozen=True)
@@ -153,23 +159,19 @@ class Asking:
     examples: Path | None
     show_prompt: bool
     precision: str
-    as_json: bool
-    overlap: str = ""
+    overlap: str
 
 
-def ask_tasks(words: Words, how: Asking) -> None:
+def ask_tasks(words: Words, how: Asking) -> Report:
     """Every task of every model, and how sure the numbers are."""
     from foreword.basics.progress import ticking
-    from foreword.evaluate import prompted_report as outcomes
-    from foreword.evaluate.contamination import Parted, training_texts
-    from foreword.evaluate.contamination import table as clean_and_dirty
+    from foreword.evaluate import contamination, prompted_report
     from foreword.evaluate.prompted import TaskResult, run_task, shots_for
     from foreword.evaluate.requests import PromptedModel
     from foreword.model import load
+    from foreword.report import Report, Section, Text
     from foreword.tasks import task as tasks
 
-    if not words.models:
-        raise typer.BadParameter("give at least one run or model folder")
     loaded = [task for word in words.tasks for task in tasks.load(word, how.data)]
     for task in loaded:
         (first, *_), _ = task.examples(1)        # a missing file, or shots that are not there, are said before anything is asked
@@ -182,24 +184,19 @@ def ask_tasks(words: Words, how: Asking) -> None:
             def tell(done: float, place: int = place, name: str = f"{one.name}  {task.name}") -> None:
                 ticker.update((place + done) / (len(asked) * len(loaded)), name)
             found[one.name].append(run_task(task, one, how.shots, how.limit, how.seed, tell))
-    everything = [outcome for several in found.values() for outcome in several]
-    trained = training_texts(words.models, how.overlap)
-    parted = {name: [Parted.of(outcome, text) for outcome in found[name]] for name, text in trained.items()}
+    everything = [result for several in found.values() for result in several]
+    trained = contamination.training_texts(words.models, how.overlap)
+    overlaps = {name: [contamination.CleanAndDirty.of(result, text) for result in found[name]] for name, text in trained.items()}
     if how.examples is not None:
-        outcomes.write_examples(everything, how.examples)
-    if how.as_json:
-        print(json.dumps({"precision": how.precision, "scores": [outcomes.values(outcome) for outcome in everything],
-                          "differences": outcomes.differences(found),
-                          "overlap": {name: {"training": trained[name].name, "tasks": {one.outcome.task.name: one.values()
-                                             for one in several}} for name, several in parted.items()}}))
-        return
-    if how.show_prompt:
-        for outcome in next(iter(found.values())):
-            print("\n".join(outcomes.prompt(outcome)))
-    for line in outcomes.side_by_side(found) if len(found) > 1 else outcomes.table(everything):
-        print(line)
+        prompted_report.write_examples(everything, how.examples)
+    prompts = [line for one in next(iter(found.values())) for line in prompted_report.prompt(one)] if how.show_prompt else []
+    tables = prompted_report.sections(found)
     if how.precision != "float32":
-        print(f"asked in {how.precision}")
-    for name, several in parted.items():
-        for line in clean_and_dirty(several, trained[name].name if len(found) == 1 else f"{trained[name].name} ({name})"):
-            print(line)
+        tables[-1] = Section(tables[-1].title, *tables[-1].blocks, Text([f"asked in {how.precision}"]))
+    dirty = [contamination.section(several, trained[name].name + (f" ({name})" if len(found) > 1 else ""))
+             for name, several in overlaps.items()]
+    return Report("Tasks", [], [Section("Prompts", Text(prompts)), *tables, *dirty], {
+        "precision": how.precision, "scores": list(map(prompted_report.values, everything)),
+        "differences": prompted_report.differences(found),
+        "overlap": {name: {"training": trained[name].name, "tasks": {one.result.task.name: one.values() for one in several}}
+                    for name, several in overlaps.items()}})

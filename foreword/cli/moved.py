@@ -17,6 +17,10 @@ OPTIONS = {
            for name in ("layers",)},
         **{f"--{name}": f"--{name} is a setting: --set {name}=VALUE." for name in ("init", "aux", "patience")},
     },
+    "evaluate": {
+        "--mmi": "--mmi is an option of foreword dialogue.",
+        "--out": "--out is an option of foreword test, which scores fine-tuned runs.",
+    },
 }
 
 

@@ -155,7 +155,7 @@ def matching(who: Sequence[Learned], others: Sequence[LabelledTask]) -> list[tup
 # --- what was found -----------------------------------------------------------------------------------------------------
 
 
-def report(crossed: Sequence[Crossed], notes: Sequence[str] = ()) -> Report:
+def report(crossed: Sequence[Crossed], tasks: Sequence[LabelledTask] = ()) -> Report:
     """A line for each data set, a matrix, and what was joined. The model stands in the table if there are several."""
     several = len({one.name for one in crossed}) > 1
     rows: list[tuple[str, ...]] = [("model", "trained on", "tested on", "metric", "value", "95% interval", "examples", "balanced",
@@ -166,9 +166,10 @@ def report(crossed: Sequence[Crossed], notes: Sequence[str] = ()) -> Report:
             cells = (score.metric, score.shown, score.between, f"{score.count:,}")
             rows.append(("", "", "", *cells, "", "", "") if number else (one.name, one.learned, one.task, *cells, *more))
     table = Table(rows, range(4)) if several else Table([row[1:] for row in rows], range(3))
+    notes = [f"{one.name}: {note}" for one in tasks for note in one.notes]
     joined = [f"{', '.join(where)}: labels joined to {', '.join(labels)}." for labels, where in _joined(crossed).items()]
     return Report("Across data sets", [], [Section("Results", table, Text(joined), matrix(crossed), Text(notes))],
-                  {"crossed": values(crossed), "notes": list(notes)})
+                  {"crossed": values(crossed), "notes": [note for one in tasks for note in one.notes]})
 
 
 def _joined(crossed: Sequence[Crossed]) -> dict[tuple[str, ...], list[str]]:

@@ -50,7 +50,7 @@ class Corpus:
             raise Fault(f"{data} is not there.", "Give the text to evaluate on:  --data STORE or --data TEXT")
         stored = (data / "store.json").is_file()
         if not stored and split not in ("", "all", *SPLITS):
-            raise Fault(f"there is no split {split!r}.{did_you_mean(split, SPLITS)}", f"TokenizedText has: all, {', '.join(SPLITS)}.")
+            raise Fault(f"there is no split {split!r}.{did_you_mean(split, SPLITS)}", f"Text has: all, {', '.join(SPLITS)}.")
         return Corpus(data, split or ("test" if stored else "all"), documents, column, limit)
 
     @property

@@ -165,7 +165,7 @@ def test_a_store_of_plain_text_is_refused_by_a_recipe_of_turns(made, tmp_path):
 
 
 def test_evaluate_answers_whether_mmi_helps(talkers, tmp_path):
-    words = ["evaluate", talkers["en-forward"], "dialogue", "--data", talkers["en-text"], "--limit", 24]
+    words = ["dialogue", talkers["en-forward"], "--data", talkers["en-text"], "--prompts", 24]
     said = run(*words, "--mmi", talkers["en-backward"], "--examples", tmp_path / "said.jsonl").right()
     for word in ("BLEU-4", "NIST-4", "distinct-1", "distinct-2", "entropy-4", "length", "dull replies",
                  "first sample", "likeliest", "MMI", "person", "24 prompts", "paired bootstrap"):
@@ -176,13 +176,13 @@ def test_evaluate_answers_whether_mmi_helps(talkers, tmp_path):
     found = json.loads(run(*words, "--mmi", talkers["en-backward"], "--json").right())[str(talkers["en-forward"])]
     assert found["prompts"] == 24
     assert len(found["mmi"]["dull replies"]) == 4
-    alone = run("evaluate", talkers["en-forward"], "dialogue", "--data", talkers["en-store"]).right()
+    alone = run("dialogue", talkers["en-forward"], "--data", talkers["en-store"]).right()
     assert "MMI" not in alone
-    few = run("evaluate", talkers["en-forward"], "dialogue", "--data", talkers["en-text"], "--limit", 3, "--mmi", talkers["en-backward"])
+    few = run("dialogue", talkers["en-forward"], "--data", talkers["en-text"], "--prompts", 3, "--mmi", talkers["en-backward"])
     assert "too few to say" in few.right()
     assert "--data DIALOGUES" in run("evaluate", talkers["en-forward"], "dialogue").fault()
-    assert "--stride means nothing to dialogue" in run(*words, "--stride", 4).fault()
-    assert "--mmi means nothing to bits" in run("evaluate", talkers["en-forward"], "--mmi", talkers["en-backward"]).fault()
+    assert "--data DIALOGUES" in run("dialogue", talkers["en-forward"], "--data", "gone.txt").fault()
+    assert "--mmi is an option of foreword dialogue" in run("evaluate", talkers["en-forward"], "--mmi", talkers["en-backward"]).fault()
 
 
 def test_a_model_is_trained_further_and_the_run_says_from_what(talkers, tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.held_out import Corpus, ask
+from foreword.evaluate.held_out import Corpus, score_corpus
 from foreword.evaluate.score import check_alike, check_comparable
 from foreword.runs.opening import TrainedModel
 from foreword.runs.train import train
@@ -40,7 +40,7 @@ def models(folder):
 
 def test_charged_ends_cost_what_they_cost_and_count_as_a_token_a_word_and_a_byte(folder, models):
     for name, model in models.items():
-        plain, charged = (ask(model, Corpus(folder / f"{name}-store", "test", ends=ends)) for ends in (False, True))
+        plain, charged = (score_corpus(model, Corpus(folder / f"{name}-store", "test", ends=ends)) for ends in (False, True))
         end = model.tokenizer.special("[end]")
         ends = sum(model.language_model.score([np.asarray([*model.tokenizer.encode(line), end])], [len(model.tokenizer.encode(line))])[0][0]
                    for line in LINES[:7])
@@ -54,12 +54,12 @@ def test_charged_ends_cost_what_they_cost_and_count_as_a_token_a_word_and_a_byte
 
 def test_text_that_already_has_unknown_words_is_not_called_lossy(folder, models):
     check_alike({name: model.nature for name, model in models.items()})
-    scores = {name: ask(model, Corpus(folder / f"{name}-store", "test")).score for name, model in models.items()}
+    scores = {name: score_corpus(model, Corpus(folder / f"{name}-store", "test")).score for name, model in models.items()}
     assert scores["words"].lossless
     assert scores["words"].unknown == 7, "they are said, as the words they are"
     assert scores["words"].word_perplexity == pytest.approx(scores["words"].perplexity), "a token is a word"
     check_comparable(scores)
-    new = ask(models["words"], Corpus(folder / "new.txt", "all", "line")).score
+    new = score_corpus(models["words"], Corpus(folder / "new.txt", "all", "line")).score
     assert not new.lossless, "the lion was written, and is lost"
     assert new.bits_per_byte is None
 
@@ -67,7 +67,7 @@ def test_text_that_already_has_unknown_words_is_not_called_lossy(folder, models)
 def test_a_model_that_predicts_no_ends_cannot_be_charged_for_them(stores, tmp_path):
     run = train(tiny("bert", 'training.budget="1"'), stores["wordpiece"], tmp_path / "bert")
     with pytest.raises(Fault, match=r"predicts no ends of documents: there is nothing to charge for.\n.*--charge-ends"):
-        ask(TrainedModel.opened(run.path), Corpus(stores["wordpiece"], "test", ends=True))
+        score_corpus(TrainedModel.opened(run.path), Corpus(stores["wordpiece"], "test", ends=True))
 
 
 def test_without_validation_text_the_last_weights_are_the_model(folder, tmp_path, capsys):

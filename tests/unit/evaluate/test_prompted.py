@@ -107,7 +107,7 @@ def test_shots_that_do_not_fit_are_said(task, tokenizer):
     assert 0 < outcome.shots_used < 6
     assert outcome.notes() == [f"5 of 5 prompts had no room for 6 shots: {sum(used) / 5:.1f} on average, at least {min(used)}; "
                                "whole examples were dropped, the first ones first"]
-    assert f"{sum(used) / 5:.1f} of 6" in "\n".join(outcomes.table([outcome]))
+    assert f"{sum(used) / 5:.1f} of 6" in "\n".join(line for section in outcomes.sections({"x": [outcome]}) for line in section.terminal())
     outcome = run_task(task, respondent(tokenizer, 12), shots=0)
     assert outcome.notes() == ["10 of 10 requests did not fit: the beginning of their context was cut"]
     assert run_task(task, respondent(tokenizer), shots=6).notes() == []
@@ -141,7 +141,7 @@ def test_two_models_are_compared_on_the_same_examples(task, tokenizer):
     gain, (low, high) = found["1"][0].minus(found["0"][0], "accuracy")
     assert gain == pytest.approx(found["1"][0].value("accuracy") - found["0"][0].value("accuracy"))
     assert low <= gain <= high
-    lines = list(outcomes.side_by_side(found))
+    lines = [line for section in outcomes.sections(found) for line in section.terminal()]
     assert lines[0].split() == ["task", "metric", "0", "1", "chance", "examples", "shots", "likelihoods"]
     assert len(outcomes.differences(found)) == 2
     with pytest.raises(Fault, match="not asked the same examples"):

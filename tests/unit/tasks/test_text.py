@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
-from foreword.evaluate.rolling import roll, rolling
 
 from foreword.basics.messages import Fault
+from foreword.evaluate.bits_per_byte import score_texts, text_of
 from foreword.evaluate.prompted import run_task
 from foreword.evaluate.requests import PromptedModel
+from foreword.evaluate.score import Score
+from foreword.evaluate.whole_text import score_whole_texts
 from foreword.tasks import metrics
 from foreword.tasks.detokenise import FORMATS
 from foreword.tasks.prompted.request import Weighed
@@ -19,6 +22,13 @@ from foreword.tasks.task import load
 from tests.tiny import reader
 
 ORIGINAL = " The dogs ' owner didn 't see 1 @,@ 000 cats . \n \n = Heading = \n"
+
+
+def rolling(model, tokenizer, original, format) -> Score:
+    """What a text costs that is de-tokenised before it is read, in bytes, characters and words of the original."""
+    how = format.fitted(original)
+    score = score_texts(model, tokenizer, [text_of(how.text(original), tokenizer)]).score
+    return replace(score, bytes=len(original.encode("utf-8")), characters=len(original), words=how.words(original))
 
 
 def test_the_numbers_by_hand() -> None:
@@ -43,14 +53,13 @@ def test_every_token_is_paid_for_once(recipe: str, store) -> None:
     """The sum over windows is the sum over a chain of single steps, for a model that sees everything anyway."""
     model, tokenizer = reader(recipe, store(), store(split="valid")), store().tokenizer
     text = ORIGINAL * 3
-    (told,) = roll(PromptedModel(recipe, model, tokenizer), [ReadText(text, FORMATS["wikitext"])])
+    (told,) = score_whole_texts(PromptedModel(recipe, model, tokenizer), [ReadText(text, FORMATS["wikitext"])])
     read = FORMATS["wikitext"].fitted(text).text(text)
     ids = np.asarray(tokenizer.encode(read))
     assert len(told.logs) == len(ids)
     score = rolling(model, tokenizer, text, FORMATS["wikitext"])
     assert score.nats == pytest.approx(-told.total)
     assert (score.bytes, score.words) == (len(text), 3 * 18)
-    assert "read de-tokenised" in score.policy
     if model.context is None:
         whole = model.score([np.concatenate([[tokenizer.special("[end]")], ids])], [1])[0]
         assert np.allclose(told.logs, whole)
@@ -72,7 +81,7 @@ def test_the_task_file_asks_the_whole_text(data, store, tmp_path, monkeypatch: p
 
 def test_a_lossy_tokenizer_has_no_bits_per_byte(store) -> None:
     with pytest.raises(Fault, match="does not keep the whole text"):
-        rolling(reader("bigram", store("wordpiece")), store("wordpiece").tokenizer, "a b")
+        score_whole_texts(PromptedModel("bigram", reader("bigram", store("wordpiece")), store("wordpiece").tokenizer), [ReadText("a b", None)])
 
 
 @pytest.mark.parametrize("name", ["wikitext2", "ptb", "text8"])

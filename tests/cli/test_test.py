@@ -1,4 +1,4 @@
-"""`foreword evaluate RUN SET`: a fine-tuned run about its own set and others, and what cannot be asked."""
+"""`foreword test RUN DATA`: a fine-tuned run scored on its own data and others, and what cannot be."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_matrix_of_two_runs_and_two_sets(place: Path, tmp_path: Path) -> None:
     three, two, out = place / "run-three", place / "run-two", tmp_path / "out"
-    words = ["evaluate", three, two, place / "three.csv", place / "two.csv"]
+    words = ["test", three, two, place / "three.csv", place / "two.csv"]
     text = run(*words, "--out", out, "--examples", tmp_path / "said.jsonl").right()
     assert text.splitlines()[0].split()[:3] == ["model", "trained", "on"]
     assert "three on two, two on three: labels joined to entailment, not_entailment." in text
@@ -59,24 +59,28 @@ def test_a_matrix_of_two_runs_and_two_sets(place: Path, tmp_path: Path) -> None:
     assert len(lines) == sum(one["metrics"]["accuracy"]["count"] for one in saved)
     assert {line["answer"] for line in lines if (line["model"], line["task"]) == ("run-three", "two")} <= set(NAMES["three"])
     assert json.loads(run(*words, "--json").right())["crossed"] == saved
-    limited = json.loads(run("evaluate", three, place / "two.csv", "--limit", 7, "--json").right())["crossed"]
+    limited = json.loads(run("test", three, place / "two.csv", "--limit", 7, "--json").right())["crossed"]
     assert limited[0]["metrics"]["accuracy"]["count"] == 7
 
 
 def test_what_cannot_be_asked_is_said_and_nothing_is_written(place: Path, tmp_path: Path) -> None:
     tuned, out = place / "run-three", tmp_path / "out"
     odd = write(tmp_path / "odd.csv", ("yes", "no"))
-    said = run("evaluate", tuned, odd, "--out", out).fault()
+    said = run("test", tuned, odd, "--out", out).fault()
     assert said == ("the labels of odd (no, yes) are not those of three (contradiction, entailment, neutral).\n"
                     "    Cross tasks whose labels mean the same.")
     single = tmp_path / "single.csv"
     single.write_text("text,label\n" + "".join(f"text {n},{n % 2}\n" for n in range(40)), encoding="utf-8")
-    assert "three is pair classification and single is single-text classification" in run("evaluate", tuned, single, "--out", out).fault()
-    assert "answers a labelled task, and no longer says what text costs" in run("evaluate", tuned).fault()
-    assert "is not fine-tuned, and is asked in another way" in run("evaluate", tuned, place / "base", odd).fault()
-    assert "--shots means nothing to fine-tuned runs" in run("evaluate", tuned, odd, "--shots", 2).fault()
-    assert "--out means nothing to models that are not fine-tuned" in run("evaluate", place / "base", "--out", out).fault()
-    assert "no task is called 'scitial'. Did you mean scitail" in run("evaluate", tuned, "scitial").fault()
-    assert "gone.csv is not there" in run("evaluate", tuned, tmp_path / "gone.csv").fault()
-    assert "--limit 0" in run("evaluate", tuned, odd, "--limit", 0).fault()
+    assert "three is pair classification and single is single-text classification" in run("test", tuned, single, "--out", out).fault()
+    assert run("evaluate", tuned, odd).fault() == (
+        f"{tuned} is fine-tuned: it answers a labelled task, and no longer predicts text.\n"
+        f"    Score it on labelled data:  foreword test {tuned} {odd}")
+    assert f"foreword test {tuned} TASK" in run("evaluate", tuned).fault()
+    assert f"foreword test {tuned} TASK" in run("test", tuned).fault()
+    assert "base is not fine-tuned" in run("test", tuned, place / "base", odd).fault()
+    assert "there is no fine-tuned run" in run("test", odd).fault()
+    assert "--out is an option of foreword test" in run("evaluate", place / "base", "--out", out).fault()
+    assert "no task is called 'scitial'. Did you mean scitail" in run("test", tuned, "scitial").fault()
+    assert "gone.csv is not there" in run("test", tuned, tmp_path / "gone.csv").fault()
+    assert "--limit 0" in run("test", tuned, odd, "--limit", 0).fault()
     assert not out.exists()
