@@ -47,8 +47,10 @@ def evaluate(
     refuse_others(models)
     words = sort_words(models)
     models_there(*words.models)
-    refuse("tasks" if words.tasks else "bits", {"--split": split, "--stride": stride, "--mix": mix, "--charge-ends": charge_ends} if words.tasks else
-           {"--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt, "--overlap": overlap})
+    if words.tasks:
+        refuse("tasks", {"--split": split, "--stride": stride, "--mix": mix, "--charge-ends": charge_ends})
+    else:
+        refuse("bits", {"--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt, "--overlap": overlap})
     if not words.models:
         raise typer.BadParameter("give at least one run or model folder")
     if words.tasks:

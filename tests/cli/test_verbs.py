@@ -202,7 +202,7 @@ def test_evaluate_takes_the_run_s_own_test_documents(made) -> None:
     out = run("evaluate", made("gpt2")).right().splitlines()
     store = TokenStore.open(made("bpe"), "test")
     assert out[0] == f"{made('bpe')} (test): {store.documents} documents, {store.total_bytes:,} bytes"
-    assert out[1].split() == ["bits/byte", "bits/char", "word", "ppl", "token", "ppl", "tokens"]
+    assert out[1].split() == ["model", "bits/byte", "bits/char", "word", "ppl", "token", "ppl", "tokens"]
     assert len(out[2].split()) == 6
     assert out[-1].startswith("context: each document on its own; a token sees at least the 16 tokens before it (window 32, stride 16)")
 
