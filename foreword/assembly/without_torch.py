@@ -47,7 +47,8 @@ class _Inert(metaclass=_Anything):
         return self
 
     def __call__(self, decorated: Any = None, *args: Any, **settings: Any) -> Any:
-        return decorated
+        """As a decorator: methods stay what they are, for the sake of settings that have them; functions compute nothing."""
+        return decorated if "." in getattr(decorated, "__qualname__", ".") else self
 
 
 class _Finder:

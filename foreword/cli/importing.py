@@ -19,6 +19,9 @@ def import_(
     It reads safetensors of these model types: bert, gpt2 (also DialoGPT), gpt_neo, nanochat, openai-gpt; and any model folder of
     Foreword's own. Fine-tuned classes come with their task head; `foreword predict` then labels text with them.
     """
+    from foreword.cli.preparing import models_there
+
+    models_there(source)
     from foreword.networks.base import Model
     from foreword.runs.moving import bring_in
 

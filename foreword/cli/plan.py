@@ -26,14 +26,15 @@ def plan(
 
     from foreword.basics.messages import Fault
     from foreword.cli.preparing import recipe_for, settings_with, weighed
+
+    given = settings_with(settings, budget)
+    chosen = recipe_for(recipe, size, given)        # first: a mistyped name need not wait for the rest to be imported
     from foreword.runs.plan import lines
     from foreword.runs.plan import plan as planned
     from foreword.tokens.store import TokenStore
     from foreword.tokens.vocabulary import Vocabulary
     from foreword.training.hardware import Hardware
 
-    given = settings_with(settings, budget)
-    chosen = recipe_for(recipe, size, given)
     hardware = Hardware.choose(device, precision, "off")
     vocabulary = Vocabulary(getattr(chosen.tokenizer, "vocabulary", 256), -1, ())
     sources: dict[str, tuple[int, float]] = {}

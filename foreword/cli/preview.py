@@ -18,12 +18,13 @@ def preview(
     settings: Set = None,
 ) -> None:
     """Show the rows a network would see, and what it would have to guess."""
+    from foreword.cli.preparing import data_for, recipe_for
+
+    chosen = recipe_for(recipe, size, settings)        # first: a mistyped name need not wait for the rest to be imported
     from foreword.assembly.build import check_tokenizer
     from foreword.batches.mixture import open_data
-    from foreword.cli.preparing import data_for, recipe_for
     from foreword.runs.preview import look
 
-    chosen = recipe_for(recipe, size, settings)
     store = open_data(data_for(chosen, data), "train")
     check_tokenizer(chosen, store.tokenizer, str(store.folder))
     for line in look(chosen, store, rows, step):

@@ -44,7 +44,11 @@ def study(
     --set also takes what `foreword finetune` and a study file take: --set features=linear, --set budget=500.
     What is finished is not repeated when the same command is given again; report.html and study.json have it all.
     """
+    from foreword.assembly.catalogue import find
     from foreword.basics import toml
+
+    if not Path(subject).exists():
+        find(subject)        # a mistyped name need not wait for the rest to be imported
     from foreword.compare.study_file import finetune_study, read_study
     from foreword.training.hardware import Hardware
 
