@@ -14,6 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from foreword.basics.messages import RunFailed
 from foreword.kernels import build
 from foreword.kernels.tensors import address, served
 
@@ -128,7 +129,7 @@ class Program:
             raise IndexError(f"token {ids.max()} or {ids.min()} is not one of {self.vocabulary}, or the cache is not in order")
         if self.kernels.run(self.code, len(self.code), len(ids), ids.ctypes.data, lengths.ctypes.data, address(cache),
                             cache.size(4), torch.get_num_threads()):
-            raise MemoryError("there is no memory to read one more token")
+            raise RunFailed("there is no memory left to read one more token.", "Generate fewer texts at once.")
         return self.result[: len(ids)]
 
     @functools.cached_property

@@ -20,6 +20,7 @@ import numpy as np
 from tokenizers import Tokenizer as Backend
 from tokenizers import pre_tokenizers
 
+from foreword.basics.messages import RunFailed
 from foreword.kernels import tokenize
 from foreword.kernels.tokenize import address
 from foreword.tokens import backends
@@ -64,7 +65,7 @@ def compiled_encoder(backend: Backend, content: dict[str, Any]) -> Encode | None
             classes.covering(page, library)
             total = library.encode(encoder, page.content, address(page.spans), len(page.texts), address(ids), address(numbers))
         if total < 0:
-            raise MemoryError("one word of the text does not fit into memory")
+            raise RunFailed("there is no memory left for one word of the text.", "Give the text in smaller documents.")
         return ids[:total], numbers
 
     weakref.finalize(encode, library.forget, encoder)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-from foreword.basics.messages import Fault
+from foreword.basics.messages import Fault, RunFailed
 from foreword.kernels import build, decode, matvec, tokenize
 from foreword.training.hardware import Hardware
 from tests.widths import needs_compiler
@@ -118,7 +118,7 @@ def test_want_of_memory_while_decoding_is_survived(scarce, monkeypatch):
         if enough:
             assert torch.equal(program.run(np.array([3]), np.array([0]), torch.empty(0)[None, None, None, None, None]), weight[3:4])
             continue
-        with pytest.raises(MemoryError):
+        with pytest.raises(RunFailed, match="no memory left"):
             program.run(np.array([3]), np.array([0]), torch.empty(1, 2, 1, 1, 1, 1))
 
 
