@@ -34,6 +34,7 @@ assert issubclass(Network, torch.nn.Module) and model.parameter_count() > 0
 """
 
 
+@pytest.mark.thorough
 def test_every_recipe_resolves_to_the_same_values_and_torch_can_be_imported_afterwards():
     ended = subprocess.run([sys.executable, "-c", EVERY], input=json.dumps(WITH_SIZES), capture_output=True, text=True, check=False)
     assert ended.returncode == 0, ended.stderr
@@ -45,6 +46,7 @@ def test_every_recipe_resolves_to_the_same_values_and_torch_can_be_imported_afte
     assert fault == str(caught.value)
 
 
+@pytest.mark.thorough
 def test_code_of_the_users_own_is_imported_for_real(tmp_path, monkeypatch):
     (tmp_path / "mine_with_torch.py").write_text("import torch\nfrom foreword.objectives.causal import Causal\n"
                                                  "assert torch.zeros(2).sum() == 0\n\nclass Mine(Causal):\n"

@@ -38,7 +38,7 @@ def histories(train: np.ndarray, vocabulary: Vocabulary) -> list[np.ndarray]:
     rng = chance(5)
     out: list[np.ndarray] = [np.array([], int), np.array([vocabulary.end]), np.array([11]), np.array([12, 3])]
     for length in (1, 2, 3, 4, 7):
-        for _ in range(40):
+        for _ in range(15):
             at = int(rng.integers(len(train) - length))
             part = train[at:at + length]
             out += [part, rng.integers(0, 12, length), np.append(vocabulary.end, part)]

@@ -133,6 +133,7 @@ def test_torch_s_own_checks_of_the_operator() -> None:
     torch.library.opcheck(torch.ops.foreword.dropout_attention.default, (q, k, v, seen, torch.tensor([5]), 0.2))
 
 
+@pytest.mark.thorough
 def test_torch_compile_leaves_it_as_it_is() -> None:
     given = drawn(2, 2, 5, 5, 4)
     compiled = torch.compile(lambda q, k, v: dropout_attention.attention(q * 2, k, v, None, 0.2).square().sum(), backend="aot_eager")

@@ -218,6 +218,7 @@ def test_a_program_that_is_wrong_would_be_noticed(store, monkeypatch, tmp_path, 
         test_every_row_is_read_as_the_network_reads_it_at_once(made(tiny("gpt2"), store, "float32"))
 
 
+@pytest.mark.thorough
 @needs_kernels
 @pytest.mark.parametrize("precision", ["float32", "int8"])
 @pytest.mark.parametrize("rows", [1, 7])
