@@ -5,6 +5,7 @@ tokens      text <-> ids, and ids on disk
 tasks       labelled examples, how they are asked, what answers are worth
 batches     a store cut into rows, rows into batches
 networks    ids in, vectors out, and a state          (counts: models that count instead of descend)
+vectors     tables of word vectors, learned example by example
 objectives  what is hidden, what a wrong guess costs
 training    the calendar (Trainer) and the update (Learner)
 assembly    a recipe becomes objects;   exchange: objects become a Hugging Face folder, and back

@@ -18,7 +18,12 @@ from foreword.tokens.store import TokenStore
 from tests.tiny import dialogues, documents, store_kind
 
 os.environ.setdefault("FOREWORD_DATA", str(Path(__file__).parents[2] / "shared" / "data"))        # where we keep data sets
-SETTINGS = {"byte": {}, "byte_bpe": {"vocabulary": 512}, "wordpiece": {"vocabulary": 512, "lowercase": True}}
+TOKENIZERS = {          # by the name of their store
+    "byte": {"kind": "byte"}, "byte_bpe": {"kind": "byte_bpe", "vocabulary": 512},
+    "tagged": {"kind": "byte_bpe", "vocabulary": 512, "specials": "roberta"},
+    "wordpiece": {"kind": "wordpiece", "vocabulary": 512, "lowercase": True},
+    "spans": {"kind": "unigram", "vocabulary": 600, "spans": 8},
+}
 
 
 def pytest_configure() -> None:
@@ -79,10 +84,10 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def stores(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Stores of the corpus by kind of tokenizer: byte, byte_bpe, wordpiece; and paragraphs and dialogues, in byte_bpe."""
+    """Stores of the corpus, one for each of TOKENIZERS; and of its paragraphs and of dialogues, in byte_bpe."""
     folder = tmp_path_factory.mktemp("stores")
-    for kind, settings in SETTINGS.items():
-        build_store([corpus], folder / kind, KINDS.find(kind)(**settings), fractions=(0.8, 0.1, 0.1), workers=1)
+    for name, settings in TOKENIZERS.items():
+        build_store([corpus], folder / name, KINDS.find(settings["kind"])(**settings), fractions=(0.8, 0.1, 0.1), workers=1)
     learned = TokenStore.open(folder / "byte_bpe").tokenizer
     build_store([corpus], folder / "paragraphs", learned, documents="paragraph", fractions=(0.8, 0.1, 0.1), workers=1)
     spoken = folder.parent / f"{folder.name}.jsonl"

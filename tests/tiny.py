@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from pydoc_data.topics import topics
 from typing import Any
 
@@ -27,8 +28,9 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.turns import SKIPPED
 from foreword.training.hardware import Hardware
 
+SYSTEMS = {path.stem: str(path) for path in sorted((Path(__file__).parent / "systems").glob("*.toml"))}
 FROM_LABELS = [name for name in catalogue.built_in() if loader.load(name).objective.labelled]        # their data are labelled tasks
-RECIPES = [name for name in catalogue.built_in() if name not in FROM_LABELS]                         # their data is text
+RECIPES = [*(name for name in catalogue.built_in() if name not in FROM_LABELS), *SYSTEMS]            # their data is text
 WITH_SIZES = [(entry.name, size) for entry in catalogue.entries() for size in ("", *entry.sizes)]
 CHINESE = ("今天天气很好。", "我们去公园看花。", "他在家里看书。", "你好吗？", "我很好，你呢？", "天上有大大的云。", "花园里有很多人。", "书上的字很小。")
 
@@ -58,8 +60,11 @@ def settings_for(recipe: Recipe) -> list[str]:
     def has(section: Any, *names: str) -> bool:
         return all(name in getattr(type(section), "model_fields", ()) for name in names)
 
-    if has(network, "layers", "heads", "context"):
-        found += ["network.layers=2", "network.heads=2", "network.context=32"]
+    if has(network, "layers", "heads"):
+        found += ["network.layers=2", "network.heads=2", "network.inner=64"]
+        found += ["network.context=32"] if network.context else ["network.memory=16", "batches.length=8"]
+        found += ["network.head_size=8"] if network.head_size else []
+        found += ["network.embedding=24"] if network.embedding else []
         if has(getattr(network, "visible", None), "window"):
             found += ["network.visible.window=4"]           # narrower than the texts of the tests
     elif has(network, "layers"):
@@ -71,7 +76,7 @@ def settings_for(recipe: Recipe) -> list[str]:
     if recipe.batches.length is not None and not has(network, "context"):
         found += [f"batches.length={8 if has(network, 'width') else 5000}"]
     found += ['training.save="3"', "training.log=2", "training.valid_batches=2"]
-    if has(training, "optimizer"):
+    if recipe.network.trained_by != "counting":
         found += ["training.batch_size=8", 'training.budget="9"', 'training.evaluate="4"']
     if has(training, "ramp") and training.ramp:
         found += ['training.ramp={ start = 2, over = "1ktok" }']
@@ -80,24 +85,29 @@ def settings_for(recipe: Recipe) -> list[str]:
     return found
 
 
+def whole(name: str) -> Recipe:
+    """A recipe by its name, as it is."""
+    return loader.load(SYSTEMS.get(name, name))
+
+
 @functools.cache
 def _tiny(name: str, more: tuple[str, ...]) -> Recipe:
-    return loader.load(name, "", [*settings_for(loader.load(name)), *more])
+    return loader.load(SYSTEMS.get(name, name), "", [*settings_for(whole(name)), *more])
 
 
 def tiny(name: str, *more: str) -> Recipe:
-    """A built-in recipe, small; `more` are further settings (`training.seed=3`)."""
+    """A recipe, small; `more` are further settings (`training.seed=3`)."""
     return _tiny(name, tuple(more))
 
 
 def trained_by(kind: str) -> list[str]:
     """The recipes that learn by this kind of training."""
-    return [name for name in RECIPES if loader.load(name).network.trained_by == kind]
+    return [name for name in RECIPES if whole(name).network.trained_by == kind]
 
 
 def able_to(ability: str) -> list[str]:
     """The recipes whose models declare this ability."""
-    return [name for name in RECIPES if ability in loader.load(name).abilities()]
+    return [name for name in RECIPES if ability in whole(name).abilities()]
 
 
 GRADIENT, COUNTING = trained_by("gradient"), trained_by("counting")
@@ -108,7 +118,11 @@ def store_kind(recipe: Recipe) -> str:
     """The store whose tokenizer has the special tokens that the recipe's objective cannot do without."""
     if SKIPPED in recipe.batches.marks:
         return "dialogues"
-    return "wordpiece" if recipe.objective.specials else "byte_bpe"
+    if "[span0]" in recipe.objective.specials:
+        return "spans"
+    if "[mask]" in recipe.objective.specials:
+        return "tagged" if getattr(recipe.tokenizer, "specials", None) else "wordpiece"
+    return "byte_bpe"
 
 
 def drawn(recipe: Recipe, tokenizer: Tokenizer, seed: int = 0, dtype: torch.dtype = torch.float32) -> Any:

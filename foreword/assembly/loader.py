@@ -72,8 +72,8 @@ def _parent(name: str, child: Path) -> Path:
 
 
 def _complete(values: dict[str, Any]) -> bool:
-    """A saved recipe is already resolved: it tells its parent but needs nothing from it."""
-    return all(section in values for section in ("network", "objective", "batches", "tokenizer", "training"))
+    """A saved recipe is already resolved: it tells its parent but needs nothing from it, since every section says its kind."""
+    return all("kind" in values.get(section, {}) for section in ("network", "objective", "batches", "tokenizer", "training"))
 
 
 def load(name: str, size: str = "", settings: Sequence[str] = (), named: bool = True) -> Recipe:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import SerializeAsAny, ValidationInfo, field_validator
 
-from foreword import batches, counts, networks, objectives, parts, tokens, training
+from foreword import batches, counts, networks, objectives, parts, tokens, training, vectors
 from foreword.basics.registry import Table
 from foreword.basics.spec import Spec
 from foreword.batches.cuts import Cut, RowSize
@@ -16,8 +16,10 @@ from foreword.networks.base import NetworkSpec
 from foreword.objectives.base import Objective
 from foreword.parts.heads import HeadSpec
 from foreword.training.learner import TrainingSpec
+from foreword.vectors.table import VectorTableSpec
 
-NETWORKS = Table("network", {**networks.KINDS.places, **networks.OVER.places, **counts.KINDS.places})
+NETWORKS = Table("network", {**networks.KINDS.places, **networks.OVER.places, **counts.KINDS.places,
+                             **vectors.KINDS.places})
 CUTS = Table("cut", {**batches.CUTS.places, **batches.LABELLED.places})
 
 
@@ -32,7 +34,7 @@ class Recipe(Spec):
     paper: str = ""
     extends: str = ""
     size: str = ""
-    network: SerializeAsAny[NetworkSpec | CountSpec]
+    network: SerializeAsAny[NetworkSpec | CountSpec | VectorTableSpec]
     head: SerializeAsAny[HeadSpec] | None = None        # count models have none: they answer for themselves
     objective: SerializeAsAny[Objective]
     batches: SerializeAsAny[Cut]

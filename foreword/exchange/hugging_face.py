@@ -19,7 +19,6 @@ from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
-from foreword.counts.model import CountModel
 from foreword.exchange import bert, gpt1, gpt2, gpt_neo, nanochat, tasks
 from foreword.exchange.family import Family, Name, task_of
 from foreword.networks.base import Model
@@ -144,10 +143,9 @@ def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], 
     recipe = loader.from_values(own["recipe"], str(folder / "config.json"))
     vocabulary = tokenizer.vocabulary()
     model = blank_model(recipe, replace(vocabulary, size=own.get("vocabulary", vocabulary.size)))
-    if isinstance(model, CountModel):
+    if not isinstance(model, Model):
         model.restore({name: tensor.numpy() for name, tensor in tensors.items()})
         return Loaded(recipe, model, tokenizer)
-    assert isinstance(model, Model)
     place(model, [Name(name, (name,)) for name in model.weights()], tensors, str(folder))
     return Loaded(recipe, model.eval(), tokenizer)
 

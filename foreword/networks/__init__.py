@@ -5,6 +5,9 @@ from foreword.basics.registry import Table
 KINDS = Table("network", {
     "causal_transformer": "foreword.networks.causal:CausalTransformerSpec",
     "bidirectional_transformer": "foreword.networks.bidirectional:BidirectionalTransformerSpec",
+    "segment_transformer": "foreword.networks.segment:SegmentTransformerSpec",
+    "encoder_decoder": "foreword.networks.encoder_decoder:EncoderDecoderSpec",
+    "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",
     "recurrent": "foreword.networks.recurrent:RecurrentSpec",
 })
 OVER = Table("network over another", {"features": "foreword.networks.features:FeaturesSpec"})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -23,6 +24,8 @@ class Inputs:
     ids: Tensor                          # [batch, positions]
     real: Tensor | None = None           # [batch, positions], False at padding; None: every position is a token
     segments: Tensor | None = None       # [batch, positions], 0 for the first text, 1 for the second
+    source: Tensor | None = None         # [batch, source positions], another sequence: what is read before `ids` are written
+    source_real: Tensor | None = None    # [batch, source positions], False at padding
 
     def rows(self, start: int, stop: int) -> Inputs:
         return replace(self, **{name: value[start:stop] for name, value in self._tensors()})
@@ -48,6 +51,11 @@ class Network(nn.Module):
     reads: ClassVar[frozenset[str]] = frozenset({"ids"})
     width: int
     context: int | None = None           # the most positions it can read at once; None: no limit
+
+    @property
+    def reach(self) -> int | None:
+        """How far back a position can see, through all layers and what is remembered; None: no limit."""
+        return self.context
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
         raise TypeError(f"{type(self).__name__} has no forward.")
@@ -114,6 +122,11 @@ class Model(nn.Module):
 
     def arrays(self) -> dict[str, Tensor]:
         return {name: tensor.detach() for name, tensor in self.weights().items()}
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        with torch.no_grad():
+            for name, tensor in self.weights().items():
+                tensor.copy_(torch.from_numpy(arrays[name]))
 
     def language_model(self, vocabulary: Vocabulary) -> LanguageModel:
         return self.network.language_model(self.heads["tokens"], vocabulary)

@@ -27,8 +27,8 @@ class BidirectionalTransformerSpec(StackSpec, NetworkSpec):
 class BidirectionalTransformer(Transformer):
     reads = frozenset({"ids", "real", "segments"})
 
-    def __init__(self, spec: BidirectionalTransformerSpec, vocabulary: int):
-        super().__init__(spec, Embeddings(spec, vocabulary, spec.segments, norm=True, both_ways=True))
+    def __init__(self, spec: BidirectionalTransformerSpec, vocabulary: int, shared: Embeddings | None = None):
+        super().__init__(spec, shared or Embeddings(spec, vocabulary, spec.segments, norm=True, both_ways=True))
         self.pattern = Everywhere()
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:

@@ -6,6 +6,9 @@ KINDS = Table("objective", {
     "causal": "foreword.objectives.causal:Causal",
     "dialogue": "foreword.objectives.dialogue:Talk",
     "masked": "foreword.objectives.masked:Masked",
+    "replaced_token": "foreword.objectives.replaced_token:ReplacedToken",
+    "span_corruption": "foreword.objectives.span_corruption:SpanCorruption",
+    "skip_gram": "foreword.objectives.skip_gram:SkipGram",
     "next_sentence": "foreword.objectives.next_sentence:NextSentence",
     "together": "foreword.objectives.combine:Together",
 })

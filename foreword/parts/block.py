@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple, cast
 
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
@@ -98,6 +98,16 @@ class Block(nn.Module):
         self.first, self.second = around[:2]
         self.between = around[2] if cross is not None else None
 
+    def remember(self, x: Tensor) -> KeyValues:
+        """What attention remembers of vectors that enter the block."""
+        return self.attention.remember(self.first.enter(x))
+
+    def remember_source(self, x: Tensor, real: Tensor | None) -> Source:
+        """Another sequence, for the second attention."""
+        if self.cross is None:
+            raise TypeError("this block looks at no other sequence")
+        return Source(self.cross.remember(x), real)
+
     def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None, real: Tensor | None = None,
                 where: Where | None = None, source: Source | None = None) -> tuple[Tensor, KeyValues]:
         if self.recompute and self.training:
@@ -111,6 +121,13 @@ class Block(nn.Module):
         if self.cross is not None and self.between is not None and source is not None:
             x = self.between.leave(x, self.cross.look(self.between.enter(x), source.seen, Everywhere(), source.real))
         return self.second.leave(x, self.feedforward(self.second.enter(x))), seen
+
+
+class Blocks(nn.ModuleList):
+    """A stack of them."""
+
+    def __iter__(self) -> Iterator[Block]:
+        return cast(Iterator[Block], super().__iter__())
 
 
 def layers(module: nn.Module) -> list[Block]:

@@ -86,6 +86,18 @@ class TransformedSoftmax(HeadSpec):
         return TransformedHead(width, vocabulary, table if self.tied else None, self.activation, self.norm_epsilon)
 
 
+class PositionScore(nn.Module):
+    """One score for each position, through a dense layer (ELECTRA's discriminator)."""
+
+    def __init__(self, width: int, act: Activation = "gelu_erf"):
+        super().__init__()
+        self.dense, self.act, self.out = nn.Linear(width, width), activation(act), nn.Linear(width, 1)
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """[..., width] -> [...]"""
+        return self.out(self.act(self.dense(hidden)))[..., 0]
+
+
 class Pooled(nn.Module):
     """Classes from the first position, through a dense layer and tanh (BERT's pooler)."""
 

@@ -14,7 +14,7 @@ from foreword.basics.spec import Spec
 from foreword.kernels.elementwise import rms_norm
 from foreword.parts import POSITIONS
 from foreword.parts.attention import Attention, DotProduct, RelativeScores
-from foreword.parts.block import NORMS, Activation, Block, FeedForward, Place
+from foreword.parts.block import NORMS, Activation, Block, Blocks, FeedForward, Place
 from foreword.parts.positions import Learned, PositionsSpec, Relative
 
 
@@ -122,10 +122,10 @@ class StackSpec(Spec):
         """After the stack, where blocks normalise only what enters them."""
         return self.norm_of(self.width) if self.norm == "before" else nn.Identity()
 
-    def blocks(self, cross: bool = False) -> nn.ModuleList:
+    def blocks(self, cross: bool = False) -> Blocks:
         """The stack, drawn as `initial` says. `cross`: every block also looks at another sequence."""
         made = [self._block(cross) for _ in range(self.layers)]
-        blocks = nn.ModuleList(made)
+        blocks = Blocks(made)
         self.initial.apply(blocks)
         for block in made:
             branches = [block.attention.out, block.feedforward.out, *([block.cross.out] if block.cross else [])]

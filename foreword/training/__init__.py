@@ -4,6 +4,7 @@ from foreword.basics.registry import Table
 
 KINDS = Table("training", {
     "gradient": "foreword.training.gradient:GradientTraining",
+    "online": "foreword.training.online:OnlineTraining",
     "counting": "foreword.training.counting:CountTraining",
 })
 OPTIMIZERS = Table("optimizer", {

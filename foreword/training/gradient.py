@@ -112,18 +112,22 @@ class GradientLearner:
         if self.objective.counts_late and (len(parts) > 1 or self.ranks.world > 1):
             guesses |= self._count(parts, states, step)
         self.states, sums = [], []
+        late: dict[str, int] = {}
         for number, (part, state) in enumerate(zip(parts, states)):
             if self.objective.counts_late and number:
                 self._seed(step, number)
             with self.hardware.autocast():
                 loss = self.objective.loss(self.model, part, state)
             self.states.append(None if batch.continues is None else loss.state)
-            guesses |= {name: count for name, count in loss.guesses().items() if name not in guesses}
+            found = loss.guesses()
+            late = {name: late.get(name, 0) + count for name, count in found.items()}
             # charges are sums; dividing by the guesses of the whole step makes parts of any size add up exactly
-            owed = [charge.weight * charge.total / max(guesses[name], 1) for name, charge in loss.charges.items()]
+            counts = {**found, **guesses}
+            owed = [charge.weight * charge.total / max(counts[name], 1) for name, charge in loss.charges.items()]
             value = torch.stack(owed + [cost * part.size / batch.size for cost in loss.costs.values()]).sum()
             self.scaler.scale(value).backward()
             sums.append(torch.stack([value.detach(), *(charge.total.detach() for charge in loss.charges.values())]))
+        guesses |= self.ranks.total(late)
         return dict(zip(["", *loss.charges], torch.stack(sums).double().sum(0).tolist()))
 
     @torch.no_grad()

@@ -40,6 +40,9 @@ class LearnedModel(Protocol):
     def arrays(self) -> Mapping[str, Tensor | np.ndarray]:
         """All that was learned, by name: what a model folder holds."""
 
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take back what `arrays` gave."""
+
     def language_model(self, vocabulary: Vocabulary) -> LanguageModel:
         """What can be asked for next tokens."""
 

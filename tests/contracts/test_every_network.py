@@ -33,6 +33,13 @@ def ids(rows: int, length: int = LENGTH, seed: int = 0) -> torch.Tensor:
     return torch.from_numpy(np.random.default_rng(seed).integers(5, 500, (rows, length)))
 
 
+def given(network, text: torch.Tensor, **more) -> Inputs:
+    """Text as this network reads it; one that writes has something to read before."""
+    if "source" in network.reads:
+        more["source"] = ids(text.size(0), 7, seed=5)
+    return Inputs(text, **more)
+
+
 def changed(network, inputs: Inputs, other: Inputs) -> list[bool]:
     """At which positions of the first row two inputs give different vectors."""
     with torch.no_grad():
@@ -88,7 +95,7 @@ def test_padding_at_the_right_changes_nothing(network):
     assert (alone - among).abs().max() < 1e-10
 
 
-@both_ways
+@pytest.mark.parametrize("name", [name for name in able_to("fill") if tiny(name).network.segments > 1])
 def test_segments_are_seen(network):
     made, text = network(), ids(1)
     inputs = Inputs(text, segments=torch.zeros_like(text))
@@ -148,10 +155,11 @@ def test_what_stands_in_the_padding_does_not_matter(network):
 def test_the_other_rows_of_a_batch_change_nothing(network, dtype, near):
     made, text = network(dtype), ids(5)
     with torch.no_grad():
-        together = made(Inputs(text)).last
+        inputs = given(made, text)
+        together = made(inputs).last
         for row in range(5):
-            assert (made(Inputs(text[row: row + 1])).last[0] - together[row]).abs().max() < near
-        shuffled = made(Inputs(text.flip(0))).last
+            assert (made(inputs.rows(row, row + 1)).last[0] - together[row]).abs().max() < near
+        shuffled = made(Inputs(**{name: value.flip(0) for name, value in inputs._tensors()})).last
     assert (shuffled.flip(0) - together).abs().max() < near
 
 
@@ -160,13 +168,13 @@ def test_position_matters(network):
     """The same tokens in another order are another text."""
     made, text = network(), ids(1)
     turned = text[:, [1, 0, *range(2, LENGTH)]]
-    assert changed(made, Inputs(text), Inputs(turned))[-1]
+    assert changed(made, given(made, text), given(made, turned))[-1]
 
 
 @every_network
 def test_layers_run_from_the_embeddings_to_the_last(network):
     made = network()
-    output = made(Inputs(ids(2)))
+    output = made(given(made, ids(2)))
     assert len(output.layers) >= 2
     assert all(layer.shape[:2] == (2, LENGTH) for layer in output.layers)
     assert output.last.shape == (2, LENGTH, made.width)
@@ -177,7 +185,7 @@ def test_a_network_names_its_layers_and_tables(network):
     """One level for the embeddings and one for each layer that can be read; every parameter is in one at most."""
     made = network()
     levels = made.levels()
-    assert len(levels) == len(made(Inputs(ids(1))).layers)
+    assert len(levels) == len(made(given(made, ids(1))).layers)
     counted = [id(parameter) for level in levels for parameter in level]
     assert len(set(counted)) == len(counted)
     assert set(counted) <= {id(parameter) for parameter in made.parameters()}
@@ -199,18 +207,61 @@ def test_every_tensor_of_a_state_has_the_batch_first(network):
 def test_no_gradient_and_no_chance_when_reading(network):
     made, text = network(), ids(2)
     torch.manual_seed(1)
-    first = made(Inputs(text)).last
+    first = made(given(made, text)).last
     torch.manual_seed(2)
-    assert torch.equal(first, made(Inputs(text)).last), "dropout while reading"
+    assert torch.equal(first, made(given(made, text)).last), "dropout while reading"
 
 
 @every_network
 def test_a_network_reads_what_it_says_it_reads(network, name):
     assert network().reads == tiny(name).network.reads
-    assert {"ids", "real"} <= network().reads
+    assert "ids" in network().reads
 
 
 @both_ways
 def test_a_network_that_reads_both_ways_says_it_cannot_go_on(network):
     with pytest.raises(TypeError, match="does not predict next tokens"):
         network().language_model(None, None)
+
+
+writers = pytest.mark.parametrize("name", able_to("translate"))
+
+
+@writers
+def test_what_is_written_sees_its_source_and_its_past(network):
+    """Every position sees the whole source; of the target, itself and what came before."""
+    made = network()
+    inputs = given(made, ids(1))
+    for j in range(inputs.source.size(1)):
+        other = inputs.source.clone()
+        other[0, j] = (other[0, j] + 7) % 500 + 5
+        assert all(changed(made, inputs, replace(inputs, source=other))), f"source token {j}"
+    for j in range(LENGTH):
+        assert changed(made, inputs, with_token(inputs, j)) == [i >= j for i in range(LENGTH)], f"target token {j}"
+
+
+@writers
+def test_padding_of_the_source_changes_nothing(network):
+    made = network()
+    inputs = given(made, ids(1))
+    longer = torch.cat([inputs.source, torch.zeros(1, 4, dtype=torch.long)], 1)
+    with torch.no_grad():
+        padded = made(replace(inputs, source=longer, source_real=torch.arange(11)[None] < 7)).last
+        assert (made(inputs).last - padded).abs().max() < 1e-10
+        assert (made(inputs).last - made(replace(inputs, source=longer)).last).abs().max() > 1e-3, "the mask is not used"
+
+
+@writers
+@pytest.mark.parametrize("piece", [1, 4])
+def test_writing_in_pieces_equals_writing_at_once(network, piece):
+    """The source is read by the first call alone."""
+    made = network()
+    inputs = given(made, ids(2))
+    with torch.no_grad():
+        whole, parts, state = made(inputs).last, [], None
+        for start in range(0, LENGTH, piece):
+            here = inputs.ids[:, start: start + piece]
+            output = made(Inputs(here) if state else replace(inputs, ids=here), state)
+            parts.append(output.last)
+            state = output.state
+    assert (torch.cat(parts, 1) - whole).abs().max() < 1e-10

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import math
+from typing import ClassVar
 
 import pytest
 import torch
 
 from foreword.basics.messages import RunFailed
 from foreword.batches.row import Row
+from foreword.objectives.base import Batch, Charge
+from foreword.objectives.causal import Causal
 from foreword.training.counting import CountTraining
 from foreword.training.gradient import GradientTraining
 from tests.tiny import GRADIENT, learner_for, take_steps, tiny
@@ -159,3 +162,35 @@ def test_counting_in_runs_of_any_length_is_the_same(store):
         learner.step([Row(ids, number, 0)], number, 0.0)
     learner.finish([])
     assert all((learner.model.arrays()[name] == array).all() for name, array in whole.arrays().items())
+
+
+class OnlyWrong(Causal):
+    """Charges only the guesses that the network gets wrong: how many, only its forward pass knows."""
+
+    kind: str = "only_wrong"
+    counts_late: ClassVar[bool] = True
+
+    def charges(self, model, output, batch):
+        targets = batch.targets["tokens"].flatten()
+        hidden = output.last.flatten(0, 1)
+        wrong = (model.heads["tokens"].logits(hidden).argmax(-1) != targets) & (torch.rand(targets.shape) < 2)
+        return {"tokens": Charge(model.heads["tokens"].nll(hidden, targets)[wrong].sum(), guesses=int(wrong.sum()))}
+
+
+@pytest.mark.parametrize("late", [True, False])
+def test_guesses_that_only_the_forward_pass_counts_add_up_over_parts(late, store, monkeypatch):
+    """A step of 8 rows equals one of 1, 2 or 3 rows at a time; without the count beforehand it would not."""
+    monkeypatch.setattr(OnlyWrong, "counts_late", late)
+    monkeypatch.setattr(Batch, "guesses", {})
+    found = []
+    for micro in (8, 1, 2, 3):
+        recipe = tiny("gpt2", f"training.micro_batch={micro}", 'training.optimizer={ kind = "sgd", learning_rate = 0.5 }')
+        plain = recipe.network.model_copy(update={"dropout": type(recipe.network.dropout)()})
+        recipe = recipe.model_copy(update={"network": plain, "objective": OnlyWrong()})
+        learner, stream = learner_for(recipe, store(), torch.float64)
+        report = learner.step(stream.batch(0), 0, 0.0)
+        found.append((report.values["nll.tokens"], {name: w.clone() for name, w in learner.model.weights().items()}))
+    (nats, weights), *others = found
+    same = [max(float((weights[name] - other[name]).detach().abs().max()) for name in weights) < 1e-12 for _, other in others]
+    assert all(same) if late else not any(same)
+    assert all(abs(nats - other) < 1e-12 for other, _ in others)
