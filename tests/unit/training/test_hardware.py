@@ -54,7 +54,7 @@ def test_free_memory_is_what_this_machine_says():
 @pytest.mark.parametrize("name", GRADIENT)
 def test_a_batch_in_parts_learns_the_same_and_too_large_a_one_is_answered(name, store_of, monkeypatch):
     still = {"rnnlm": "network.dropout=0.0", "lstm": "network.dropout=0.0"}        # each part would draw its own dropout
-    recipe = tiny(name, still.get(name, "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0 }"))
+    recipe = tiny(name, still.get(name, "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0, inner = 0.0 }"))
     whole, stream = learner_for(recipe, store_of(recipe), dtype=torch.float64)
     take_steps(whole, stream, range(2))
     batch = stream.batch(0)
