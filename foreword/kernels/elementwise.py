@@ -172,7 +172,8 @@ def _linear(operator: CustomOpDef, room: Callable[[Tensor], Tensor], sign: float
         ctx.setting = inputs[-1]
 
     def passed(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        return operator(upstream, *ctx.saved_tensors, sign * ctx.setting), *[None] * (len(ctx.saved_tensors) + 1)
+        saved = ctx.saved_tensors        # asked for once: blocks that are computed again give them once
+        return operator(upstream, *saved, sign * ctx.setting), *[None] * (len(saved) + 1)
 
     operator.register_fake(lambda x, *rest: room(x))
     operator.register_autograd(passed, setup_context=keep)

@@ -156,7 +156,7 @@ def test_the_map_in_the_readme_is_the_contract() -> None:
 
 def test_the_map_in_the_docs_is_the_contract_in_its_order() -> None:
     page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
-    drawn = [set(line[:25].replace("|", " ").split()) for line in page.split("```text\n")[1].split("```")[0].splitlines()]
+    drawn = [set(line[:29].replace("|", " ").split()) for line in page.split("```text\n")[1].split("```")[0].splitlines()]
     layers = [{name.strip(" ()") for name in layer.split("|")} & rooms() for layer in contract()["layers"]]
     assert drawn == [layer for layer in layers if layer]
 
