@@ -39,15 +39,16 @@ def chat(
 
     models_there(model, mmi)
     from foreword.evaluate.dialogue import reader
-    from foreword.generate.chat import Conversation, Talker
-    from foreword.generate.rerank import Ranking
+    from foreword.generate.chat import ChatModel, Conversation
+    from foreword.generate.rerank import ReplyRanking
     from foreword.generate.sample import Sampling
 
     how = Sampling(max_tokens=max_tokens, min_tokens=1, temperature=temperature, top_k=top_k,
                    repetition_penalty=repetition_penalty, seed=seed)
     backward = reader(mmi, precision, backward=True) if mmi else None
-    talker = Talker(reader(model, precision), how, candidates if backward else 1, backward, Ranking(balance, length_bonus), turns)
-    converse(Conversation(talker), sys.stdin.isatty())
+    ranking = ReplyRanking(balance, length_bonus)
+    chat_model = ChatModel(reader(model, precision), how, candidates if backward else 1, backward, ranking, turns)
+    converse(Conversation(chat_model), sys.stdin.isatty())
 
 
 def converse(conversation: Conversation, person: bool) -> None:

@@ -30,7 +30,7 @@ def tokens(
         help="Shares of train/valid/test; a document's own text decides where it goes.")] = "0.9/0.05/0.05",
     marks: Annotated[str, typer.Option(
         help="What to note of each token: sentence_end, word_start; or none.")] = "sentence_end,word_start",
-    workers: Annotated[int | None, typer.Option(help="Processes; all cores if not said.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes. [default: all cores]")] = None,
     as_json: Json = False,
 ) -> None:
     """Make a tokenizer and a store of ids from text, split by share, or as it is given for --train, --valid and --test."""

@@ -18,7 +18,7 @@ def train(
     recipe: Annotated[str, typer.Argument(help="A recipe's name or file, or a run to repeat.")],
     data: Sources,
     more: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE=WEIGHT]...", help="More sources of --data.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", help="The run folder; runs/NAME if not said.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="The run folder. [default: runs/NAME]")] = None,
     start: Annotated[Path | None, typer.Option("--from", help="A run or model folder to train further.")] = None,
     size: Size = "",
     budget: Annotated[str | None, typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")] = None,

@@ -9,8 +9,8 @@ from typing import Any
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance, number_of
-from foreword.generate.chat import Answer, Talker
-from foreword.generate.rerank import Ranking, Reader
+from foreword.generate.chat import ChatModel, Reply
+from foreword.generate.rerank import ReplyRanking, TextModel
 from foreword.generate.sample import Sampling
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import TrainedModel
@@ -19,14 +19,14 @@ from foreword.tasks import replies
 from foreword.tasks.replies import Difference, Metric
 from foreword.text import reading
 from foreword.tokens.store import TokenStore
-from foreword.tokens.turns import SKIPPED, parted
+from foreword.tokens.turns import SKIPPED, split_turns
 
 TELLING = ("dull replies", "distinct-1", "distinct-2")
 AT_ONCE = 8            # prompts answered together
 FEWEST = 20            # prompts below which nothing is said about a difference
 
 
-def reader(path: str, precision: str = "float32", backward: bool = False) -> Reader:
+def reader(path: str, precision: str = "float32", backward: bool = False) -> TextModel:
     """A model to talk with, or to rank with; a run that was trained to read the other way round is refused."""
     opened = TrainedModel.opened(path, precision)
     run = RunFolder(model_place(path).folder)
@@ -35,7 +35,7 @@ def reader(path: str, precision: str = "float32", backward: bool = False) -> Rea
         raise Fault(f"{path} reads turns {'backward: it ranks replies' if reverse else 'forward: it replies'}.",
                     f"Talk with the forward model:  foreword chat FORWARD --mmi {path}" if reverse else
                     "Train a backward model:  foreword train dialogpt-backward --data STORE")
-    return Reader(opened.language_model, opened.tokenizer)
+    return TextModel(opened.language_model, opened.tokenizer)
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def prompts(data: Path, number: int, seed: int = 0, split: str = "", column: str
     """One prompt from each of at most `number` dialogues, spread over the data: everything before one of its replies."""
     every = [turns for turns in _dialogues(data, split, column) if len(turns) > 1]
     if not every:
-        raise Fault(f"{data} has no dialogue of two turns.", "Turns are parted by tabs or __eou__, or are a list in jsonl.")
+        raise Fault(f"{data} has no dialogue of two turns.", "Turns are separated by tabs or __eou__, or are a list in jsonl.")
     chosen = [every[i * len(every) // number] for i in range(number)] if number < len(every) else every
     found = []
     for place, turns in enumerate(chosen):
@@ -70,15 +70,15 @@ def _dialogues(data: Path, split: str, column: str) -> Iterator[Sequence[str]]:
         raise Fault(f"{data} does not know where turns end: it was not made from dialogues.",
                     "Give dialogues as text, or make a store:  foreword tokens TEXT --documents dialogues --out STORE")
     for i in range(store.documents):
-        yield [store.tokenizer.decode(turn).strip() for turn in parted(store.document(i), store.tokenizer.special("[end]"))]
+        yield [store.tokenizer.decode(turn).strip() for turn in split_turns(store.document(i), store.tokenizer.special("[end]"))]
 
 
-def answered(talker: Talker, asked: Sequence[Prompt], seed: int = 0, tell: Any = None) -> list[Answer]:
+def answered(chat_model: ChatModel, asked: Sequence[Prompt], seed: int = 0, tell: Any = None) -> list[Reply]:
     """An answer to every prompt. Each few prompts have a chance of their own, which no other number of prompts changes."""
-    found: list[Answer] = []
+    found: list[Reply] = []
     for at in range(0, len(asked), AT_ONCE):
-        how = replace(talker.how, seed=number_of("prompts", seed, at) >> 1)
-        found += replace(talker, how=how).answers([prompt.turns for prompt in asked[at: at + AT_ONCE]])
+        how = replace(chat_model.sampling, seed=number_of("prompts", seed, at) >> 1)
+        found += replace(chat_model, sampling=how).answers([prompt.turns for prompt in asked[at: at + AT_ONCE]])
         if tell:
             tell(min(at + AT_ONCE, len(asked)) / len(asked))
     return found
@@ -139,27 +139,27 @@ class DialogueReport:
 def dialogue_report(model: str, data: Path, mmi: str | None = None, number: int = 200, candidates: int = 16, top_k: int = 10,
                     temperature: float = 1.0, max_tokens: int = 40, seed: int = 0, split: str = "", column: str = "text",
                     precision: str = "float32", dull: Sequence[str] = replies.DULL, tell: Any = None) -> DialogueReport:
-    """Answer prompts of the data with a model, and with the same samples ranked by a backward one, and compare."""
+    """Reply prompts of the data with a model, and with the same samples ranked by a backward one, and compare."""
     how = Sampling(max_tokens=max_tokens, min_tokens=1, top_k=top_k, temperature=temperature)
     backward = reader(mmi, precision, backward=True) if mmi else None
-    talker = Talker(reader(model, precision), how, candidates if backward else 1, backward, Ranking())
+    chat_model = ChatModel(reader(model, precision), how, candidates if backward else 1, backward, ReplyRanking())
     asked = prompts(data, number, seed, split, column)
-    return judged(model, data, talker, asked, answered(talker, asked, seed, tell), seed, dull)
+    return judged(model, data, chat_model, asked, answered(chat_model, asked, seed, tell), seed, dull)
 
 
-def judged(model: str, data: Path, talker: Talker, asked: list[Prompt], answers: list[Answer], seed: int = 0,
+def judged(model: str, data: Path, chat_model: ChatModel, asked: list[Prompt], answers: list[Reply], seed: int = 0,
            dull: Sequence[str] = replies.DULL) -> DialogueReport:
     references = [prompt.reference for prompt in asked]
     said = {"first sample": [answer.first.text for answer in answers]}
-    if talker.backward is not None:
+    if chat_model.backward is not None:
         said |= {"likeliest": [answer.likeliest.text for answer in answers], "MMI": [answer.text for answer in answers]}
     metrics = replies.metrics(references, dull)
 
     def against(system: str, telling: Sequence[Metric] = metrics) -> list[Difference]:
         return [replies.compared(one, said["first sample"], said[system], references, seed) for one in telling if system in said]
 
-    how = talker.how
+    how = chat_model.sampling
     about = (f"{model}: replies to {len(asked)} prompts of {data}, top-k {how.top_k}, temperature {how.temperature:g}, "
-             f"at most {how.max_tokens} tokens" + (f", {talker.candidates} candidates" if talker.backward else ""))
+             f"at most {how.max_tokens} tokens" + (f", {chat_model.candidates} candidates" if chat_model.backward else ""))
     return DialogueReport(about, metrics, {**said, "person": references}, against("MMI"),
                           against("likeliest", [one for one in metrics if one.name == "dull replies"]), asked)

@@ -1,4 +1,4 @@
-"""Generation in steps: a batch of sequences that join, advance by one token, are cancelled and leave."""
+"""ActiveSequence in steps: a batch of sequences that join, advance by one token, are cancelled and leave."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from foreword.generate.text_stream import TextStream
 from foreword.networks.language_model import LanguageModel
 from foreword.tokens.tokenizer import Tokenizer
 
-Prompt = Sequence[int] | np.ndarray
+PromptIds = Sequence[int] | np.ndarray
 
 
 @dataclass(frozen=True)
-class Pace:
+class GenerationPace:
     """How fast a batch of continuations was made."""
 
     prefill_seconds: float                      # until all prompts had been read
@@ -37,7 +37,7 @@ class Continuation:
     text: str = ""
     reason: str = "length"              # "length", "end" (the model ended the document), "stop" (a stop string), "cancelled"
     log_probs: list[float] = field(default_factory=list)     # of each id under the model itself, then of [end] if it ended
-    pace: Pace = Pace(0.0)              # of the batch it was made in
+    pace: GenerationPace = GenerationPace(0.0)              # of the batch it was made in
 
     @property
     def log_probability(self) -> float:
@@ -45,16 +45,16 @@ class Continuation:
         return sum(self.log_probs[: len(self.ids)])
 
 
-class Generation:
+class ActiveSequence:
     """One sequence of a batch: what it has said so far, and its own random numbers."""
 
-    def __init__(self, prompt: tuple[int, ...], how: Sampling, sample: int, tokenizer: Tokenizer):
-        self.how, self.ids, self.log_probs = how, list[int](), list[float]()
-        self.rule = replace(how, max_tokens=0, min_tokens=0, stop=(), seed=0)      # sequences with one rule choose together
-        self.random = chance(how.seed, sample)
+    def __init__(self, prompt: tuple[int, ...], sampling: Sampling, sample: int, tokenizer: Tokenizer):
+        self.sampling, self.ids, self.log_probs = sampling, list[int](), list[float]()
+        self.rule = replace(sampling, max_tokens=0, min_tokens=0, stop=(), seed=0)      # sequences with one rule choose together
+        self.random = chance(sampling.seed, sample)
         self.seen = set(prompt)                   # ids that a repetition penalty makes less likely
-        self.stream = TextStream(tokenizer, how.stop)
-        self.reason = "" if how.max_tokens else "length"         # none while it goes on
+        self.stream = TextStream(tokenizer, sampling.stop)
+        self.reason = "" if sampling.max_tokens else "length"         # none while it goes on
 
     def add(self, token: int, log_prob: float, end: int) -> str:
         """One token more; returns the text that is complete with it, all that is left if it was the last."""
@@ -66,20 +66,20 @@ class Generation:
         text = self.stream.add(token)
         if self.stream.stopped:
             return text + self.close("stop")
-        return text + self.close("length") if len(self.ids) == self.how.max_tokens else text
+        return text + self.close("length") if len(self.ids) == self.sampling.max_tokens else text
 
     def close(self, reason: str) -> str:
         self.reason = reason
         return self.stream.close()
 
-    def continuation(self, pace: Pace) -> Continuation:
+    def continuation(self, pace: GenerationPace) -> Continuation:
         return Continuation(self.ids, self.stream.text, self.reason, self.log_probs, pace)
 
 
 class Step(NamedTuple):
-    """What one step did to one sequence; `generation.reason` says whether it was the last."""
+    """What one step did to one sequence; `sequence.reason` says whether it was the last."""
 
-    generation: Generation
+    sequence: ActiveSequence
     token: int
     log_prob: float
     text: str              # complete with this token: whole characters, nothing of a stop string
@@ -91,24 +91,24 @@ class GenerationBatch:
     def __init__(self, model: LanguageModel, tokenizer: Tokenizer):
         self.model, self.tokenizer = model, tokenizer
         self.end = tokenizer.special("[end]") if tokenizer.has("[end]") else -1
-        self._rows: list[Generation] = []         # of the state and of log_probs; some may have ended since
+        self._rows: list[ActiveSequence] = []         # of the state and of log_probs; some may have ended since
         self._state: Any = None
         self._log_probs: Tensor = torch.empty(0)  # [rows, vocabulary] of the next token
         self._chosen: np.ndarray | None = None    # the token of each row that the state has not read yet
 
     @property
-    def running(self) -> list[Generation]:
+    def running(self) -> list[ActiveSequence]:
         return [one for one in self._rows if not one.reason]
 
-    def join(self, prompts: Sequence[Prompt], how: Sampling) -> list[Generation]:
+    def join(self, prompts: Sequence[PromptIds], sampling: Sampling) -> list[ActiveSequence]:
         """Read prompts; from the next step on they go along. Equal prompts are different samples, numbered from 0."""
         asked = [tuple(map(int, prompt)) for prompt in prompts]
         before: Counter[tuple[int, ...]] = Counter()
         joined = []
         for prompt in asked:
-            joined.append(Generation(prompt, how, before[prompt], self.tokenizer))
+            joined.append(ActiveSequence(prompt, sampling, before[prompt], self.tokenizer))
             before[prompt] += 1
-        if not joined or not how.max_tokens:
+        if not joined or not sampling.max_tokens:
             return joined
         self._read_on()
         log_probs, state = self.model.begin([np.asarray(prompt, np.int64) for prompt in asked])
@@ -118,9 +118,9 @@ class GenerationBatch:
         self._rows, self._state, self._log_probs = [*self._rows, *joined], state, torch.as_tensor(log_probs)
         return joined
 
-    def cancel(self, generation: Generation) -> str:
+    def cancel(self, sequence: ActiveSequence) -> str:
         """It leaves, and takes no further step. Returns the text that was still held back."""
-        return "" if generation.reason else generation.close("cancelled")
+        return "" if sequence.reason else sequence.close("cancelled")
 
     def step(self) -> list[Step]:
         """One token for every running sequence; those that end leave. Nothing: none is running."""
@@ -136,7 +136,7 @@ class GenerationBatch:
         """The next token of each row; rows that choose by one rule do it together."""
         groups: dict[tuple[Sampling, int], list[int]] = {}
         for row, one in enumerate(self._rows):
-            without = self.end if len(one.ids) < one.how.min_tokens else -1
+            without = self.end if len(one.ids) < one.sampling.min_tokens else -1
             groups.setdefault((one.rule, without), []).append(row)
         tokens = np.empty(len(self._rows), np.int64)
         for (rule, without), rows in groups.items():
@@ -163,20 +163,20 @@ class GenerationBatch:
             self._log_probs, self._chosen = torch.as_tensor(log_probs), None
 
 
-def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Prompt], how: Sampling,
+def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[PromptIds], sampling: Sampling,
              stream: Callable[[int, str], None] | None = None) -> list[Continuation]:
     """Continue each prompt to its end. `stream` gets (row, new text) as soon as whole characters are there."""
     batch = GenerationBatch(model, tokenizer)
     began = time.perf_counter()
-    joined = batch.join(prompts, how)
+    joined = batch.join(prompts, sampling)
     times, tokens = [time.perf_counter()], 0        # when the prompts were read, and when each step was done
     row_of = {id(one): row for row, one in enumerate(joined)}
     while steps := batch.step():
         for one in steps:
             if stream and one.text:
-                stream(row_of[id(one.generation)], one.text)
+                stream(row_of[id(one.sequence)], one.text)
         times.append(time.perf_counter())
         tokens += len(steps)
     later = tokens - len(joined)                    # tokens after the first of each row
-    pace = Pace(times[0] - began, later / (times[-1] - times[1]) if later > 0 else None)
+    pace = GenerationPace(times[0] - began, later / (times[-1] - times[1]) if later > 0 else None)
     return [one.continuation(pace) for one in joined]

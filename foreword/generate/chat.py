@@ -10,9 +10,9 @@ import numpy as np
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import number_of
 from foreword.generate.batch import Continuation, generate
-from foreword.generate.rerank import Ranking, Reader, backward_scores, last_that_fit
+from foreword.generate.rerank import ReplyRanking, TextModel, backward_scores, last_that_fit
 from foreword.generate.sample import Sampling
-from foreword.tokens.turns import laid_out
+from foreword.tokens.turns import join_turns
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Answer:
+class Reply:
     """A reply, and all that it was chosen from, the best first."""
 
     candidates: tuple[Candidate, ...]
@@ -49,20 +49,20 @@ class Answer:
     def likeliest(self) -> Candidate:
         return max(self.candidates, key=lambda one: one.forward)
 
-    def best(self, ranking: Ranking) -> Candidate:
+    def best(self, ranking: ReplyRanking) -> Candidate:
         """What another ranking would choose of these."""
         return max(self.candidates, key=lambda one: ranking.score(one.forward, one.backward or 0.0, one.tokens))
 
 
 @dataclass(frozen=True)
-class Talker:
+class ChatModel:
     """A model that replies. With a backward model it draws several replies and gives the best (see `rerank`)."""
 
-    forward: Reader
-    how: Sampling = field(default_factory=lambda: Sampling(max_tokens=40, min_tokens=1, top_k=10))     # k: Zhang et al., 4.2
+    forward: TextModel
+    sampling: Sampling = field(default_factory=lambda: Sampling(max_tokens=40, min_tokens=1, top_k=10))     # k: Zhang et al., 4.2
     candidates: int = 16                                                                               # of the same section
-    backward: Reader | None = None
-    ranking: Ranking = field(default_factory=Ranking)
+    backward: TextModel | None = None
+    ranking: ReplyRanking = field(default_factory=ReplyRanking)
     most_turns: int = 0                # of the history; 0: as many as fit
 
     def __post_init__(self) -> None:
@@ -72,27 +72,27 @@ class Talker:
         for reader in filter(None, (self.forward, self.backward)):
             if not reader.tokenizer.has("[end]"):
                 raise Fault(f"the tokenizer {reader.tokenizer.name} has no end token: it cannot tell where a turn ends.")
-        if limit is not None and limit - self.how.max_tokens < 8:
-            raise Fault(f"a reply of {self.how.max_tokens} tokens leaves no room for what it answers: "
+        if limit is not None and limit - self.sampling.max_tokens < 8:
+            raise Fault(f"a reply of {self.sampling.max_tokens} tokens leaves no room for what it answers: "
                         f"the model looks back {limit} tokens.", f"Give --max-tokens {limit // 2} or fewer.")
 
     def prompt(self, turns: Sequence[str]) -> tuple[np.ndarray, int, bool]:
         """(ids of the newest turns that leave room for a reply, how many turns, whether the only one was cut)."""
-        begin = len(laid_out([], self.forward.tokenizer))
+        begin = len(join_turns([], self.forward.tokenizer))
         limit = self.forward.model.context
         said = self.forward.encode(turns[-self.most_turns:] if self.most_turns else turns)
-        kept = last_that_fit(said, None if limit is None else limit - begin - self.how.max_tokens)
-        return laid_out(kept, self.forward.tokenizer), len(kept), len(kept[-1]) < len(said[-1])
+        kept = last_that_fit(said, None if limit is None else limit - begin - self.sampling.max_tokens)
+        return join_turns(kept, self.forward.tokenizer), len(kept), len(kept[-1]) < len(said[-1])
 
-    def answers(self, conversations: Sequence[Sequence[str]]) -> list[Answer]:
+    def answers(self, conversations: Sequence[Sequence[str]]) -> list[Reply]:
         """A reply to each conversation, all of them drawn together."""
         prompts = [self.prompt(turns) for turns in conversations]
         rows = [ids for ids, _, _ in prompts for _ in range(self.candidates)]
-        made = generate(self.forward.model, self.forward.tokenizer, rows, self.how)
+        made = generate(self.forward.model, self.forward.tokenizer, rows, self.sampling)
         found = []
         for at, (turns, (_, seen, cut)) in enumerate(zip(conversations, prompts)):
             drawn = self._distinct(made[at * self.candidates: (at + 1) * self.candidates])
-            found.append(Answer(tuple(self._ranked(drawn, turns[-seen:])), seen, cut))
+            found.append(Reply(tuple(self._ranked(drawn, turns[-seen:])), seen, cut))
         return found
 
     def _distinct(self, samples: Sequence[Continuation]) -> list[Candidate]:
@@ -119,19 +119,19 @@ class Talker:
 class Conversation:
     """Turns by a person and a model, in turn."""
 
-    def __init__(self, talker: Talker):
-        self.talker = talker
+    def __init__(self, chat_model: ChatModel):
+        self.chat_model = chat_model
         self.turns: list[str] = []
-        self.answer: Answer | None = None        # the last one
+        self.answer: Reply | None = None        # the last one
 
-    def reply(self, said: str) -> Answer:
+    def reply(self, said: str) -> Reply:
         said = said.strip()
         if not said:
             raise Fault("an empty turn cannot be answered.")
         turns = [*self.turns, said]
         # another chance for every turn, so that the same question twice need not have the same answer
-        how = replace(self.talker.how, seed=number_of("turn", self.talker.how.seed, len(turns)) >> 1)
-        self.answer = replace(self.talker, how=how).answers([turns])[0]
+        sampling = replace(self.chat_model.sampling, seed=number_of("turn", self.chat_model.sampling.seed, len(turns)) >> 1)
+        self.answer = replace(self.chat_model, sampling=sampling).answers([turns])[0]
         self.turns = [*turns, *([self.answer.text] if self.answer.text else [])]
         return self.answer
 
@@ -144,7 +144,7 @@ class Conversation:
             return ["nothing has been said yet."]
         found = self.answer.candidates
         ranked = found[0].backward is not None
-        lines = [f"{len(found)} different repl{'ies' if len(found) > 1 else 'y'} of {self.talker.candidates} drawn, "
+        lines = [f"{len(found)} different repl{'ies' if len(found) > 1 else 'y'} of {self.chat_model.candidates} drawn, "
                  f"{'ranked by ' + self._rule() if ranked else 'the first one given'}; "
                  f"the model saw {self.answer.seen} turn{'s' if self.answer.seen > 1 else ''}"]
         lines.append("    forward" + ("   backward      score" if ranked else "") + "   reply")
@@ -156,7 +156,7 @@ class Conversation:
         return lines
 
     def _rule(self) -> str:
-        ranking = self.talker.ranking
+        ranking = self.chat_model.ranking
         rule = "how well what was said is recalled from it" if ranking.balance == 0 else (
             f"{ranking.balance:g} forward + {1 - ranking.balance:g} backward")
         return rule + (f" + {ranking.length_bonus:g} x length" if ranking.length_bonus else "")

@@ -15,10 +15,10 @@ import numpy as np
 from foreword.basics.messages import Fault
 from foreword.networks.language_model import LanguageModel
 from foreword.tokens.tokenizer import Tokenizer
-from foreword.tokens.turns import laid_out
+from foreword.tokens.turns import join_turns
 
 
-class Reader(NamedTuple):
+class TextModel(NamedTuple):
     """A language model and the tokenizer whose ids it reads."""
 
     model: LanguageModel
@@ -29,7 +29,7 @@ class Reader(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ranking:
+class ReplyRanking:
     """balance * log P(reply | source) + (1 - balance) * log P(source | reply) + length_bonus * tokens of the reply."""
 
     balance: float = 0.0             # 0: the source's recall alone, as in the paper; 1: likelihood alone
@@ -61,13 +61,13 @@ def last_that_fit(turns: Sequence[np.ndarray], room: int | None) -> list[np.ndar
 
 def backward_sequence(source: Sequence[np.ndarray], reply: np.ndarray, tokenizer: Tokenizer) -> tuple[np.ndarray, int]:
     """(the reply, then the source from its newest turn to its oldest; where the source begins)."""
-    return laid_out([reply, *reversed(source)], tokenizer), len(laid_out([reply], tokenizer))
+    return join_turns([reply, *reversed(source)], tokenizer), len(join_turns([reply], tokenizer))
 
 
-def backward_scores(backward: Reader, source: Sequence[str], replies: Sequence[str]) -> list[float]:
+def backward_scores(backward: TextModel, source: Sequence[str], replies: Sequence[str]) -> list[float]:
     """log P(source | reply) for each reply. What of a long source is left out is left out for all of them."""
     said = backward.encode(replies)
-    begin = len(laid_out([], backward.tokenizer))
+    begin = len(join_turns([], backward.tokenizer))
     limit = backward.model.context
     room = None if limit is None else limit + 1 - begin - max(len(reply) + 1 for reply in said)
     if room is not None and room < 2:

@@ -23,7 +23,7 @@ class Sampling:
     temperature: float = 1.0
     top_k: int = 0                      # 0: no limit
     top_p: float = 1.0                  # smallest set of tokens that holds this much probability
-    repetition_penalty: float = 1.0     # above 1: what was said becomes less likely (Keskar et al. 2019)
+    repetition_penalty: float = 1.0     # above 1: tokens that occurred become less likely (Keskar et al. 2019)
     stop: tuple[str, ...] = ()
     seed: int = 0
 
@@ -35,24 +35,24 @@ class Sampling:
             if not holds:
                 raise Fault(f"{name} must be {rule} (it says {getattr(self, name)}).")
 
-    def choose(self, log_probs: Tensor, draws: Sequence[np.random.Generator], said: Sequence[Iterable[int]] = (),
+    def choose(self, log_probs: Tensor, generators: Sequence[np.random.Generator], seen: Sequence[Iterable[int]] = (),
                without: int = -1) -> np.ndarray:
         """One token for each row: the likeliest, or where a number drawn from 0 to 1 falls among the probabilities."""
         if self.temperature == 0.0 and self.repetition_penalty == 1.0:
             likely = log_probs.argmax(-1).cpu().numpy()
             if without < 0 or without not in likely:
                 return likely
-        ids, scores = self.candidates(log_probs, said, without)
+        ids, scores = self.candidates(log_probs, seen, without)
         if self.temperature == 0.0:
             places = scores.argmax(-1)
         else:
             summed = np.exp(scores - scores.max(-1, keepdims=True)).cumsum(-1, dtype=np.float64)
-            points = np.array([draw.random() for draw in draws]) * summed[:, -1]
+            points = np.array([generator.random() for generator in generators]) * summed[:, -1]
             places = np.array([row.searchsorted(point, side="right") for row, point in zip(summed, points)])
             places = np.minimum(places, scores.shape[1] - 1)
         return places if ids is None else ids[np.arange(len(ids)), places]
 
-    def candidates(self, log_probs: Tensor, said: Sequence[Iterable[int]] = (),
+    def candidates(self, log_probs: Tensor, seen: Sequence[Iterable[int]] = (),
                    without: int = -1) -> tuple[np.ndarray | None, np.ndarray]:
         """log_probs [rows, vocabulary] -> the ids that may be chosen [rows, some] in rising order, and their scores.
 
@@ -62,9 +62,9 @@ class Sampling:
         if without >= 0 or self.repetition_penalty != 1.0:
             scores = scores.clone()
         if self.repetition_penalty != 1.0:
-            for row, ids in zip(scores, said):
-                seen = torch.tensor(sorted(set(ids)), dtype=torch.int64, device=row.device)
-                row[seen] *= self.repetition_penalty       # log-probabilities are negative: more than 1 pushes down
+            for row, ids in zip(scores, seen):
+                occurred = torch.tensor(sorted(set(ids)), dtype=torch.int64, device=row.device)
+                row[occurred] *= self.repetition_penalty       # log-probabilities are negative: more than 1 pushes down
         if without >= 0:
             scores[:, without] = -torch.inf
         if self.temperature not in (0.0, 1.0):

@@ -12,7 +12,7 @@ from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge, Objective, charge_tokens
 from foreword.objectives.layout import padded
 from foreword.tokens.tokenizer import Tokenizer
-from foreword.tokens.turns import parted
+from foreword.tokens.turns import split_turns
 
 
 class Talk(Objective):
@@ -38,7 +38,7 @@ class Talk(Objective):
     def lay_out(self, row: Row, tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
         """The ids in the order in which they are read, and which of them are to be guessed."""
         end = tokenizer.special("[end]")
-        turns = parted(row.ids, end)
+        turns = split_turns(row.ids, end)
         learned = np.ones(len(row.ids), bool) if row.learned is None else row.learned
         marks = np.split(learned, np.cumsum([len(turn) for turn in turns])[:-1])
         if self.reverse:
@@ -62,7 +62,7 @@ class Talk(Objective):
         whole = np.append(ids[: last + 1], targets[last: last + 1])
         guessed = np.append([False], targets[: last + 1] != NOTHING)
         at, lines = 0, []
-        for turn in parted(whole, tokenizer.special("[end]")):
+        for turn in split_turns(whole, tokenizer.special("[end]")):
             sign = "guesses" if guessed[at: at + len(turn)].any() else "reads  "
             lines.append(f"{sign} {tokenizer.decode(turn, keep_specials=True)}")
             at += len(turn)

@@ -1,6 +1,6 @@
-"""Dialogues from files: jsonl, turns parted by tabs or by `__eou__`, and DialoGPT's own lines with a weight before each turn.
+"""Dialogues from files: jsonl, turns separated by tabs or by `__eou__`, and DialoGPT's own lines with a weight before each turn.
 
-A plain file has one dialogue to a line, and its first line shows in which form. Chinese whose characters are parted by
+A plain file has one dialogue to a line, and its first line shows in which form. Chinese whose characters are separated by
 spaces, as LCCC has it, is put together again.
 """
 
@@ -58,8 +58,9 @@ def form_of(line: str) -> Form:
         return by_weights
     if "\t" in line:
         return by_tabs
-    raise Fault("this line is not a dialogue: nothing in it parts its turns.",
-                f"Turns are parted by tabs or by {UTTERANCE_END}; in .jsonl they are a list:  {{\"turns\": [\"Hi.\", \"Yes?\"]}}")
+    raise Fault("this line is not a dialogue: nothing in it separates its turns.",
+                f"Turns are separated by tabs or by {UTTERANCE_END}; "
+                "in .jsonl they are a list:  {\"turns\": [\"Hi.\", \"Yes?\"]}")
 
 
 def of_file(path: Path, ending: str, column: str, lines: Lines, first: Callable[[Path], int]) -> Iterator[Dialogue]:

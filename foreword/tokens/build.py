@@ -45,7 +45,7 @@ Fractions = tuple[float, float, float]
 
 
 @dataclass(frozen=True)
-class Job:
+class EncodingJob:
     """What a worker needs to know to encode any unit."""
 
     folder: Path
@@ -83,7 +83,7 @@ def build_store(paths: Sequence[Path] | Mapping[str, Sequence[Path]], out: Path,
     folder = out.with_name(f"{out.name}.partial")
     with _alone_in(folder, key):
         ready = _tokenizer(folder, tokenizer, work, fractions, sample)
-        job = Job(folder, fractions, marks)
+        job = EncodingJob(folder, fractions, marks)
         records = _encode_all(job, work, workers, SMALL * (QUICK if ready.is_quick else 1))
         content = {"format": FORMAT, "settings": key, "fractions": list(fractions), "marks": list(marks),
                    "tokenizer": {"name": ready.name, "fingerprint": ready.fingerprint, "size": len(ready),
@@ -216,7 +216,7 @@ def _sample(work: list[Unit], fractions: Fractions, sample: int, ticker: Ticker)
         ticker.update(read / total, f"{thousands(taken)}B of text")
 
 
-def _encode_all(job: Job, work: list[Unit], workers: int | None, small: int) -> list[dict[str, Any]]:
+def _encode_all(job: EncodingJob, work: list[Unit], workers: int | None, small: int) -> list[dict[str, Any]]:
     """Every unit's record, in order. Those of an earlier run are read; the others are made."""
     (job.folder / "done").mkdir(exist_ok=True)
     places = [job.folder / "done" / f"{number:05d}.json" for number in range(len(work))]
@@ -234,14 +234,14 @@ def _encode_all(job: Job, work: list[Unit], workers: int | None, small: int) -> 
     return [read_json(place) for place in places]
 
 
-def _inline(job: Job, work: list[Unit], left: list[int]) -> Iterator[int]:
+def _inline(job: EncodingJob, work: list[Unit], left: list[int]) -> Iterator[int]:
     tokenizer = Tokenizer.load(job.folder)
     for number in left:
         encode_unit(job, tokenizer, number, work[number])
         yield number
 
 
-def _pooled(job: Job, work: list[Unit], left: list[int], workers: int) -> Iterator[int]:
+def _pooled(job: EncodingJob, work: list[Unit], left: list[int], workers: int) -> Iterator[int]:
     """The numbers of units as they are finished. After a fault a few more are looked at: faults are told together."""
     there = process_pool(workers - 1, _begin_worker, (job,))        # they must not go on writing when this one is killed
     here = ThreadPoolExecutor(1, initializer=_begin, initargs=(job,))        # begins while the others are still starting
@@ -278,13 +278,13 @@ def _pooled(job: Job, work: list[Unit], left: list[int], workers: int) -> Iterat
 _mine = threading.local()       # what this worker, a process or a thread, has been given
 
 
-def _begin_worker(job: Job) -> None:
+def _begin_worker(job: EncodingJob) -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"          # one process per core is enough
     signal.signal(signal.SIGINT, signal.SIG_IGN)            # Ctrl-C is for the parent, which stops us
     _begin(job)
 
 
-def _begin(job: Job) -> None:
+def _begin(job: EncodingJob) -> None:
     _mine.given = job, Tokenizer.load(job.folder)
 
 
@@ -297,9 +297,9 @@ def _work(number: int, unit: Unit) -> tuple[int, tuple | None]:
     return number, None
 
 
-def encode_unit(job: Job, tokenizer: Tokenizer, number: int, unit: Unit) -> None:
+def encode_unit(job: EncodingJob, tokenizer: Tokenizer, number: int, unit: Unit) -> None:
     """Read, split, encode and write one unit, then its record; memory holds a batch and a shard of each split."""
-    writers = [_Writer(job, split, number, tokenizer) for split in SPLITS]
+    writers = [_ShardWriter(job, split, number, tokenizer) for split in SPLITS]
     batch: list[Document] = []
     size = 0
     record: dict[str, Any] = {"unknown": 0, "dropped": 0, "lost": dict.fromkeys(SPLITS, 0)}
@@ -345,10 +345,10 @@ def _encoded(tokenizer: Tokenizer, batch: list[Document], page: Page, marks: tup
     return marking.Encoded(*flat(ids), np.concatenate([np.empty(0, np.uint8), *flags]))
 
 
-class _Writer:
+class _ShardWriter:
     """The shards of one unit and one split."""
 
-    def __init__(self, job: Job, split: str, number: int, tokenizer: Tokenizer):
+    def __init__(self, job: EncodingJob, split: str, number: int, tokenizer: Tokenizer):
         self.folder, self.marked, self.number = job.folder / split, bool(job.marks), number
         self.end, self.dtype, self.vocabulary = tokenizer.vocabulary().end, _dtype(tokenizer), len(tokenizer)
         self.shards: list[dict[str, Any]] = []
@@ -402,7 +402,7 @@ class _Writer:
         self._start()
 
 
-def _finish(job: Job, split: str, records: list[dict[str, Any]], vocabulary: int) -> dict[str, Any]:
+def _finish(job: EncodingJob, split: str, records: list[dict[str, Any]], vocabulary: int) -> dict[str, Any]:
     """Join what was noted per shard (sizes of documents, counts of ids) into one file each."""
     folder = job.folder / split
     shards = [shard for record in records for shard in record["splits"][split]]

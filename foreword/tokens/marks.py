@@ -16,7 +16,7 @@ import numpy as np
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.kernels import tokenize
 from foreword.kernels.tokenize import address
-from foreword.tokens.page import GAP, UNSEEN, Page, Table
+from foreword.tokens.page import GAP, UNSEEN, CharacterTable, Page
 from foreword.tokens.quick import flat
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -149,12 +149,13 @@ def _class(character: str) -> int:
 
 
 @cache
-def signs() -> Table:
+def signs() -> CharacterTable:
     """All that tokenize.c must know of a character to find words and sentences."""
     named = {_WHITE: r"\s", _IN_CJK: f"[{_CJK}]", _CLOSES: f"[{_CLOSING}]", _STOPS: f"[{_WESTERN}]",
              _FULLY_STOPS: f"[{_FULL_STOPS}]", _IN_WORDS: r"\w"}
     rules = [(bit, re.compile(rule)) for bit, rule in named.items()]
-    return Table(lambda characters: [_class(one) + sum(bit for bit, rule in rules if rule.match(one)) for one in characters])
+    return CharacterTable(lambda characters: [
+        _class(one) + sum(bit for bit, rule in rules if rule.match(one)) for one in characters])
 
 
 def _sentence_ends(text: str, codes: np.ndarray) -> np.ndarray:

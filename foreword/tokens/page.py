@@ -56,7 +56,7 @@ class Page:
         return self.content.isascii()
 
 
-class Table:
+class CharacterTable:
     """A byte for every character there is, filled in by blocks as characters are met."""
 
     def __init__(self, describe: Callable[[str], Sequence[int]]):

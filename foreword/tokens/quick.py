@@ -24,7 +24,7 @@ from foreword.basics.messages import RunFailed
 from foreword.kernels import tokenize
 from foreword.kernels.tokenize import address
 from foreword.tokens import backends
-from foreword.tokens.page import LONGEST, Page, Table
+from foreword.tokens.page import LONGEST, CharacterTable, Page
 
 Ids = tuple[np.ndarray, np.ndarray]       # of all texts of a page behind one another, uint32, and how many each text has
 Encode = Callable[[Page], Ids]
@@ -105,7 +105,7 @@ def endless(text: str) -> bool:
 
 
 @cache
-def split_classes() -> Table:
+def split_classes() -> CharacterTable:
     """Letter, digit, space or other, asked of `tokenizers` itself: libraries know Unicode from tables of different years."""
     splitter = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)
 
@@ -119,7 +119,7 @@ def split_classes() -> Table:
         kinds = zip(between(characters, "a"), between(characters, "1"), between(characters, "!"))
         return [LETTER if letter else DIGIT if digit else OTHER if other else SPACE for letter, digit, other in kinds]
 
-    return Table(describe)
+    return CharacterTable(describe)
 
 
 def _plain(content: dict[str, Any]) -> bool:

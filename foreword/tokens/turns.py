@@ -18,7 +18,7 @@ SKIPPED = "skipped"       # the mark of tokens whose turn is read but not learne
 
 def encode_documents(tokenizer: Tokenizer, documents: Sequence[Document],
                      marks: tuple[str, ...]) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The ids of each document, without its last [end], and their marks; a dialogue's turns are parted by [end]."""
+    """The ids of each document, without its last [end], and their marks; a dialogue's turns are separated by [end]."""
     in_text = tuple(name for name in marks if name != SKIPPED)
     if SKIPPED not in marks:
         return encode_with_marks(tokenizer, [document.text for document in documents], in_text)
@@ -41,13 +41,13 @@ def encode_documents(tokenizer: Tokenizer, documents: Sequence[Document],
     return ids, carried
 
 
-def laid_out(turns: Sequence[np.ndarray | Sequence[int]], tokenizer: Tokenizer) -> np.ndarray:
+def join_turns(turns: Sequence[np.ndarray | Sequence[int]], tokenizer: Tokenizer) -> np.ndarray:
     """Turns as one sequence: [cls] if there is one, then each turn and [end]."""
     begin = [tokenizer.special("[cls]")] if tokenizer.has("[cls]") else []
     end = [tokenizer.special("[end]")]
     return np.concatenate([begin, *(part for turn in turns for part in (turn, end))]).astype(np.int64)
 
 
-def parted(ids: np.ndarray, end: int) -> list[np.ndarray]:
+def split_turns(ids: np.ndarray, end: int) -> list[np.ndarray]:
     """The turns of a session, each with its [end]."""
     return np.split(ids, np.flatnonzero(ids[:-1] == end) + 1)

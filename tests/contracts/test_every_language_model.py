@@ -251,7 +251,7 @@ def test_sequences_that_join_and_leave_a_batch_say_what_they_say_alone(model, to
         assert (one.ids, one.stream.text, one.reason) == (alone.ids, alone.text, alone.reason)
         assert one.log_probs == pytest.approx(alone.log_probs, abs=1e-4)
     for one, _ in joined:
-        mine = [step for step in steps if step.generation is one]
+        mine = [step for step in steps if step.sequence is one]
         assert [step.token for step in mine][: len(one.ids)] == one.ids
         assert "".join(step.text for step in mine) + rest * (one is joined[0][0]) == one.stream.text
         assert [step.log_prob for step in mine] == one.log_probs

@@ -15,8 +15,8 @@ import pytest
 from foreword.assembly import loader
 from foreword.basics.seeds import chance
 from foreword.evaluate.dialogue import Prompt, answered, judged, prompts
-from foreword.generate.chat import Talker
-from foreword.generate.rerank import Reader
+from foreword.generate.chat import ChatModel
+from foreword.generate.rerank import TextModel
 from foreword.generate.sample import Sampling
 from foreword.text.reading import documents
 from foreword.tokens.build import build_store
@@ -44,23 +44,23 @@ def store(data, tmp_path_factory) -> TokenStore:
     return TokenStore.open(folder / "store")
 
 
-def trained(name: str, store: TokenStore, seed: int) -> Reader:
+def trained(name: str, store: TokenStore, seed: int) -> TextModel:
     recipe = loader.load(name, "laptop", [f'training.budget="{STEPS}"', f"training.seed={seed}"])
     learner, stream = learner_for(recipe, store, seed=seed)
     for step in range(STEPS):
         learner.step(stream.batch(step), step, step / STEPS)
     learner.model.eval()
-    return Reader(learner.model.language_model(store.tokenizer.vocabulary()), store.tokenizer)
+    return TextModel(learner.model.language_model(store.tokenizer.vocabulary()), store.tokenizer)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ranking_by_recall_makes_replies_less_dull_and_more_diverse(seed, store, data):
-    talker = Talker(trained("dialogpt", store, seed), Sampling(max_tokens=24, min_tokens=1, top_k=10),
+    chat_model = ChatModel(trained("dialogpt", store, seed), Sampling(max_tokens=24, min_tokens=1, top_k=10),
                     backward=trained("dialogpt-backward", store, seed))
     asked = [Prompt(tuple(turn.lower() for turn in one.turns), one.reference.lower())
              for one in prompts(data / "dailydialog-en" / "en_test_human.txt", PROMPTS, seed)]
-    answers = answered(talker, asked, seed)
-    report = judged("dialogpt", Path("DailyDialog"), talker, asked, answers, seed, EMPTY)
+    answers = answered(chat_model, asked, seed)
+    report = judged("dialogpt", Path("DailyDialog"), chat_model, asked, answers, seed, EMPTY)
     print(*report.lines(), f"the likeliest: {report.control[0]}", sep="\n")
     found = {one.metric.name: one for one in report.differences}
     assert found["dull replies"].first > 0.1, "the forward model has not learned to be dull"

@@ -7,8 +7,8 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.evaluate.dialogue import DialogueReport, Prompt, judged, prompts
-from foreword.generate.chat import Answer, Candidate
-from foreword.generate.rerank import Ranking
+from foreword.generate.chat import Candidate, Reply
+from foreword.generate.rerank import ReplyRanking
 from foreword.tasks import replies
 from foreword.tasks.replies import Difference, Metric
 
@@ -48,16 +48,16 @@ def test_plain_stores_and_files_without_dialogues_are_refused(store, tmp_path):
 
 
 class Judge:
-    """As much of a Talker as a report asks for."""
+    """As much of a ChatModel as a report asks for."""
 
     backward, candidates = object(), 2
-    ranking = Ranking()
-    how = type("How", (), {"top_k": 10, "temperature": 1.0, "max_tokens": 24})
+    ranking = ReplyRanking()
+    sampling = type("How", (), {"top_k": 10, "temperature": 1.0, "max_tokens": 24})
 
 
 def answer(first, chosen):
     drawn = [Candidate(first, 1, 3, -1.0, -9.0, -9.0), Candidate(chosen, 2, 3, -5.0, -2.0, -2.0)]
-    return Answer(tuple(drawn[::-1]), 1)
+    return Reply(tuple(drawn[::-1]), 1)
 
 
 def test_all_systems_answer_the_same_prompts_with_the_same_candidates():

@@ -7,10 +7,10 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.generate.batch import generate
-from foreword.generate.chat import Conversation, Talker
-from foreword.generate.rerank import Ranking, Reader
+from foreword.generate.chat import ChatModel, Conversation
+from foreword.generate.rerank import ReplyRanking, TextModel
 from foreword.generate.sample import Sampling
-from foreword.tokens.turns import laid_out, parted
+from foreword.tokens.turns import join_turns, split_turns
 from tests.tiny import drawn, tiny
 
 HOW = Sampling(max_tokens=12, min_tokens=1, top_k=5)
@@ -19,12 +19,12 @@ HOW = Sampling(max_tokens=12, min_tokens=1, top_k=5)
 def reader(name, store, seed=0):
     tokenizer = store("dialogues").tokenizer
     model = drawn(tiny(name, "network.context=48"), tokenizer, seed)
-    return Reader(model.language_model(tokenizer.vocabulary()), tokenizer)
+    return TextModel(model.language_model(tokenizer.vocabulary()), tokenizer)
 
 
 @pytest.fixture(scope="module")
-def talker(store):
-    return Talker(reader("dialogpt", store), HOW, 12, reader("dialogpt-backward", store, 1))
+def chat_model(store):
+    return ChatModel(reader("dialogpt", store), HOW, 12, reader("dialogpt-backward", store, 1))
 
 
 class Scripted:
@@ -53,31 +53,31 @@ class Scripted:
         return [self.logs[np.asarray(ids)[start:]] for ids, start in zip(sequences, starts)]
 
 
-def test_every_token_of_every_candidate_is_among_the_k_likeliest(talker):
+def test_every_token_of_every_candidate_is_among_the_k_likeliest(chat_model):
     """Replayed one token at a time through the model itself."""
     turns = ["what is it?", "it is.", "so what is that?"]
-    answer = talker.answers([turns])[0]
-    prompt, seen, _ = talker.prompt(turns)
+    answer = chat_model.answers([turns])[0]
+    prompt, seen, _ = chat_model.prompt(turns)
     assert seen == 3
     assert len(answer.candidates) > 1
-    end = talker.forward.tokenizer.special("[end]")
-    samples = generate(talker.forward.model, talker.forward.tokenizer, [prompt] * 12, HOW)
+    end = chat_model.forward.tokenizer.special("[end]")
+    samples = generate(chat_model.forward.model, chat_model.forward.tokenizer, [prompt] * 12, HOW)
     assert {one.text.strip() for one in samples} - {""} == {one.text for one in answer.candidates}
     for one in samples:
-        log_probs, state = talker.forward.model.begin([prompt])
+        log_probs, state = chat_model.forward.model.begin([prompt])
         for place, token in enumerate([*one.ids, *([end] if one.reason == "end" else [])]):
             row = np.asarray(log_probs)[0].copy()
             if place < HOW.min_tokens:
                 row[end] = -np.inf
             assert token in np.argsort(-row)[: HOW.top_k]
-            log_probs, state = talker.forward.model.advance(np.array([token]), state)
+            log_probs, state = chat_model.forward.model.advance(np.array([token]), state)
 
 
 def test_candidates_are_different_and_counted(store):
     tokenizer = store("dialogues").tokenizer
     a, b, end = tokenizer.encode("a")[0], tokenizer.encode("b")[0], tokenizer.special("[end]")
     model = Scripted(tokenizer, {a: 0.4, b: 0.2, end: 0.4})
-    answer = Talker(Reader(model, tokenizer), Sampling(max_tokens=2, min_tokens=1), 40).answers([["hi"]])[0]
+    answer = ChatModel(TextModel(model, tokenizer), Sampling(max_tokens=2, min_tokens=1), 40).answers([["hi"]])[0]
     texts = [one.text for one in answer.candidates]
     assert len(set(texts)) == len(texts) <= 6
     assert sum(one.times for one in answer.candidates) == 40
@@ -89,31 +89,31 @@ def test_candidates_are_different_and_counted(store):
         assert one.forward == pytest.approx(expected)
 
 
-def test_the_best_is_given_and_scores_are_what_they_say(talker):
-    answer = talker.answers([["what is it?"]])[0]
+def test_the_best_is_given_and_scores_are_what_they_say(chat_model):
+    answer = chat_model.answers([["what is it?"]])[0]
     assert [one.score for one in answer.candidates] == sorted((one.score for one in answer.candidates), reverse=True)
     assert all(one.score == one.backward for one in answer.candidates)
-    likely = replace(talker, ranking=Ranking(balance=1.0)).answers([["what is it?"]])[0]
+    likely = replace(chat_model, ranking=ReplyRanking(balance=1.0)).answers([["what is it?"]])[0]
     assert likely.text == answer.likeliest.text
     assert {one.text for one in likely.candidates} == {one.text for one in answer.candidates}, "the same candidates, ranked otherwise"
 
 
-def test_the_forward_score_is_that_of_the_reply_and_its_end_after_the_prompt(talker):
+def test_the_forward_score_is_that_of_the_reply_and_its_end_after_the_prompt(chat_model):
     """As one pass over the whole text gives it."""
-    tokenizer, (prompt, _, _) = talker.forward.tokenizer, talker.prompt(["what is it?"])
-    samples = generate(talker.forward.model, tokenizer, [prompt] * 12, HOW)
+    tokenizer, (prompt, _, _) = chat_model.forward.tokenizer, chat_model.prompt(["what is it?"])
+    samples = generate(chat_model.forward.model, tokenizer, [prompt] * 12, HOW)
     said = {one.text.strip(): one for one in reversed(samples)}
-    for candidate in talker.answers([["what is it?"]])[0].candidates:
+    for candidate in chat_model.answers([["what is it?"]])[0].candidates:
         ended = [tokenizer.special("[end]")] * (said[candidate.text].reason == "end")
         whole = np.concatenate([prompt, said[candidate.text].ids, ended]).astype(np.int64)
-        expected = talker.forward.model.score([whole], [len(prompt)])[0]
+        expected = chat_model.forward.model.score([whole], [len(prompt)])[0]
         assert candidate.forward == pytest.approx(float(np.sum(expected)), abs=1e-3)
 
 
-def test_several_conversations_at_once_are_answered_as_each_alone(talker):
+def test_several_conversations_at_once_are_answered_as_each_alone(chat_model):
     turns = [["what is it?"], ["a", "b", "what is that? what is it?"]]
-    together = talker.answers(turns)
-    for one, alone in zip(together, (talker.answers([each])[0] for each in turns)):
+    together = chat_model.answers(turns)
+    for one, alone in zip(together, (chat_model.answers([each])[0] for each in turns)):
         assert [candidate.text for candidate in one.candidates] == [candidate.text for candidate in alone.candidates]
         assert [candidate.score for candidate in one.candidates] == pytest.approx(
             [candidate.score for candidate in alone.candidates], abs=1e-3)
@@ -123,31 +123,31 @@ def test_the_history_is_cut_between_turns_and_always_leaves_room_for_a_reply(sto
     tokenizer = store("dialogues").tokenizer
     end = tokenizer.special("[end]")
     model = Scripted(tokenizer, {end: 0.5, tokenizer.encode("a")[0]: 0.5})
-    conversation = Conversation(Talker(Reader(model, tokenizer), Sampling(max_tokens=8, min_tokens=1), 1))
+    conversation = Conversation(ChatModel(TextModel(model, tokenizer), Sampling(max_tokens=8, min_tokens=1), 1))
     for number in range(12):
         conversation.reply(f"turn {number} is short")
-        turns = parted(np.asarray(model.begun[-1]), end)
+        turns = split_turns(np.asarray(model.begun[-1]), end)
         assert len(model.begun[-1]) <= 48 - 8
         kept = [tokenizer.decode(turn) for turn in turns]
         said = conversation.turns[:-1]
         assert kept == said[-len(kept):], "whole turns, the newest ones"
         assert conversation.answer.seen == len(kept)
         if len(kept) < len(said):       # one more would not have fitted
-            assert len(laid_out([tokenizer.encode(turn) for turn in said[-len(kept) - 1:]], tokenizer)) > 48 - 8
+            assert len(join_turns([tokenizer.encode(turn) for turn in said[-len(kept) - 1:]], tokenizer)) > 48 - 8
     assert conversation.answer.seen < len(conversation.turns)
     assert not conversation.answer.cut
     conversation.reply("word " * 60)
     assert conversation.answer.cut
     assert conversation.answer.seen == 1
     assert len(model.begun[-1]) <= 48 - 8
-    limited = Conversation(Talker(Reader(model, tokenizer), Sampling(max_tokens=8, min_tokens=1), 1, most_turns=1))
+    limited = Conversation(ChatModel(TextModel(model, tokenizer), Sampling(max_tokens=8, min_tokens=1), 1, most_turns=1))
     limited.reply("one")
     limited.reply("two")
     assert tokenizer.decode(model.begun[-1]) == "two"
 
 
-def test_a_conversation_can_be_repeated_and_forgotten(talker):
-    first, second = Conversation(talker), Conversation(talker)
+def test_a_conversation_can_be_repeated_and_forgotten(chat_model):
+    first, second = Conversation(chat_model), Conversation(chat_model)
     for said in ("what is it?", "what is it?"):
         assert first.reply(said).text == second.reply(said).text
     assert first.turns[0] == first.turns[2] == "what is it?"
@@ -159,8 +159,8 @@ def test_a_conversation_can_be_repeated_and_forgotten(talker):
         first.reply("  ")
 
 
-def test_why_shows_every_candidate_with_both_scores(talker):
-    conversation = Conversation(talker)
+def test_why_shows_every_candidate_with_both_scores(chat_model):
+    conversation = Conversation(chat_model)
     answer = conversation.reply("what is it?")
     lines = conversation.why()
     assert len(lines) == 2 + len(answer.candidates)
@@ -174,6 +174,6 @@ def test_why_shows_every_candidate_with_both_scores(talker):
 
 def test_a_reply_longer_than_the_context_is_refused(store):
     with pytest.raises(Fault, match="--max-tokens"):
-        Talker(reader("dialogpt", store), Sampling(max_tokens=48))
+        ChatModel(reader("dialogpt", store), Sampling(max_tokens=48))
     with pytest.raises(Fault, match="candidates"):
-        Talker(reader("dialogpt", store), HOW, 0)
+        ChatModel(reader("dialogpt", store), HOW, 0)

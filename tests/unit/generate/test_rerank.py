@@ -1,4 +1,4 @@
-"""Ranking by recall: only the source's tokens are charged, in one batch as one by one, and the same source for all."""
+"""ReplyRanking by recall: only the source's tokens are charged, in one batch as one by one, and the same source for all."""
 
 import numpy as np
 import pytest
@@ -6,15 +6,15 @@ import torch
 
 from foreword.basics.messages import Fault
 from foreword.generate.rerank import (
-    Ranking,
-    Reader,
+    ReplyRanking,
+    TextModel,
     backward_scores,
     backward_sequence,
     last_that_fit,
 )
 from foreword.networks.base import Inputs
 from foreword.tokens.kinds import WordPiece
-from foreword.tokens.turns import laid_out
+from foreword.tokens.turns import join_turns
 from tests.tiny import drawn, tiny
 
 SOURCE = ["what is it?", "no idea", "really"]
@@ -29,13 +29,13 @@ def model(store):
 @pytest.fixture(scope="module")
 def backward(model, store):
     tokenizer = store("dialogues").tokenizer
-    return Reader(model.language_model(tokenizer.vocabulary()), tokenizer)
+    return TextModel(model.language_model(tokenizer.vocabulary()), tokenizer)
 
 
 def by_hand(model, tokenizer, source, reply):
     """log P(source | reply) off the network's logits, one token after another."""
     turns = [tokenizer.encode(turn) for turn in [reply, *source[::-1]]]
-    ids = laid_out(turns, tokenizer)
+    ids = join_turns(turns, tokenizer)
     logs = model.heads["tokens"].log_probs(model.network(Inputs(torch.from_numpy(ids)[None])).last[0])
     first = len(turns[0]) + 1
     return float(sum(logs[place - 1, ids[place]] for place in range(first, len(ids))))
@@ -59,12 +59,12 @@ def test_the_replys_own_tokens_are_not_charged_and_that_matters(backward):
     assert all(a < b for a, b in zip(with_reply, scores))
     assert np.argsort(scores).tolist() != np.argsort(with_reply).tolist()
     assert [len(one) for one in backward.model.score([ids for ids, _ in laid], [start for _, start in laid])] == [
-        len(laid_out(backward.encode(SOURCE), tokenizer))] * len(laid)
+        len(join_turns(backward.encode(SOURCE), tokenizer))] * len(laid)
 
 
 def test_the_notes_chinese_example_in_the_order_of_its_ids():
     tokenizer = WordPiece(vocabulary=60).train(iter(["今天天气很好我们去公园吧你想吃什么随便"] * 3))
-    reader = Reader(None, tokenizer)
+    reader = TextModel(None, tokenizer)
     ids, start = backward_sequence(reader.encode(["今天天气很好", "我们去公园吧", "你想吃什么"]), reader.encode(["随便"])[0], tokenizer)
     assert "".join(tokenizer.pieces(ids)) == "[CLS]随便[SEP]你想吃什么[SEP]我们去公园吧[SEP]今天天气很好[SEP]"
     assert "".join(tokenizer.pieces(ids[start:])) == "你想吃什么[SEP]我们去公园吧[SEP]今天天气很好[SEP]"
@@ -72,7 +72,7 @@ def test_the_notes_chinese_example_in_the_order_of_its_ids():
 
 def test_of_a_long_source_the_same_turns_are_left_out_for_every_reply(store, model):
     tokenizer = store("dialogues").tokenizer
-    small = Reader(model.language_model(tokenizer.vocabulary()), tokenizer)
+    small = TextModel(model.language_model(tokenizer.vocabulary()), tokenizer)
     source = [f"what is {word}?" for word in ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine")]
     longest = max(len(ids) for ids in small.encode(REPLIES)) + 1
     kept = last_that_fit(small.encode(source), 65 - longest)
@@ -92,8 +92,8 @@ def test_whole_turns_are_kept_and_only_a_newest_that_is_too_long_is_cut(room, ke
 
 
 def test_the_combination_is_what_it_says():
-    assert Ranking().score(-3.0, -5.0, 7) == -5.0
-    assert Ranking(balance=1.0).score(-3.0, -5.0, 7) == -3.0
-    assert Ranking(0.25, 0.5).score(-4.0, -8.0, 6) == pytest.approx(0.25 * -4 + 0.75 * -8 + 3)
+    assert ReplyRanking().score(-3.0, -5.0, 7) == -5.0
+    assert ReplyRanking(balance=1.0).score(-3.0, -5.0, 7) == -3.0
+    assert ReplyRanking(0.25, 0.5).score(-4.0, -8.0, 6) == pytest.approx(0.25 * -4 + 0.75 * -8 + 3)
     with pytest.raises(Fault, match="balance"):
-        Ranking(1.5)
+        ReplyRanking(1.5)

@@ -10,7 +10,7 @@ from foreword.networks.base import Inputs
 from foreword.objectives.base import NOTHING
 from foreword.objectives.dialogue import Talk, reversed_turns
 from foreword.tokens.kinds import WordPiece
-from foreword.tokens.turns import laid_out, parted
+from foreword.tokens.turns import join_turns, split_turns
 from tests.tiny import drawn, tiny
 
 
@@ -30,7 +30,7 @@ def turns_of(seed, tokenizer, count=4):
 
 
 def row(turns, tokenizer, learned=None):
-    return Row(laid_out(turns, tokenizer), 0, 0, learned=learned)
+    return Row(join_turns(turns, tokenizer), 0, 0, learned=learned)
 
 
 def total(model, objective, rows, tokenizer):
@@ -47,7 +47,7 @@ def test_the_loss_of_a_session_is_the_sum_of_the_losses_of_its_pairs(model, toke
         read = turns[::-1] if reverse else turns
         pairs = 0.0
         for k in range(1, len(read)):
-            history, reply = laid_out(read[:k], tokenizer), laid_out([read[k]], tokenizer)
+            history, reply = join_turns(read[:k], tokenizer), join_turns([read[k]], tokenizer)
             ids = torch.from_numpy(np.concatenate([history, reply]))[None]
             log_probs = model.heads["tokens"].out(model.network(Inputs(ids)).last[0]).log_softmax(-1)
             pairs -= log_probs[len(history) - 1: -1].gather(1, torch.from_numpy(reply)[:, None]).sum()
@@ -93,7 +93,7 @@ def test_weights_switch_turns_off_and_only_them(tokenizer):
     learned = np.repeat([True, False, True, False], lengths)
     for reverse, charged in ((False, [2]), (True, [2, 0])):
         batch = Talk(reverse=reverse).collate([row(turns, tokenizer, learned)], tokenizer)
-        wanted = np.concatenate([laid_out([turns[i]], tokenizer) for i in charged])
+        wanted = np.concatenate([join_turns([turns[i]], tokenizer) for i in charged])
         found = batch.targets["tokens"][0]
         assert found[found != NOTHING].tolist() == wanted.tolist()
 
@@ -101,9 +101,9 @@ def test_weights_switch_turns_off_and_only_them(tokenizer):
 def test_backward_is_the_turns_reversed_and_twice_is_as_before(tokenizer):
     turns = turns_of(7, tokenizer)
     ids, _ = Talk(reverse=True).lay_out(row(turns, tokenizer), tokenizer)
-    assert ids.tolist() == laid_out(turns[::-1], tokenizer).tolist()
+    assert ids.tolist() == join_turns(turns[::-1], tokenizer).tolist()
     again, _ = Talk(reverse=True).lay_out(Row(ids, 0, 0), tokenizer)
-    assert again.tolist() == laid_out(turns, tokenizer).tolist()
+    assert again.tolist() == join_turns(turns, tokenizer).tolist()
     assert [one.tolist() for one in reversed_turns(reversed_turns(turns))] == [one.tolist() for one in turns]
 
 
@@ -121,4 +121,4 @@ def test_what_is_shown_says_what_is_read_and_what_is_guessed(tokenizer):
     shown = Talk().show(Talk().collate([row(turns, tokenizer)], tokenizer), 0, tokenizer)
     assert "reads   what is it?" in shown
     assert "guesses it is." in shown
-    assert len(parted(laid_out(turns, tokenizer), 256)) == 1
+    assert len(split_turns(join_turns(turns, tokenizer), 256)) == 1

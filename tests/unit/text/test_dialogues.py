@@ -79,7 +79,7 @@ def test_the_text_of_a_dialogue_is_its_turns_one_to_a_line(tmp_path):
     ("a.jsonl", '{"turns": ["a", "b"], "weights": [1]}\n', ["a.jsonl:1", "2 turns need 2 weights"]),
     ("a.jsonl", '{"talk": ["a", "b"]}\n', ["a.jsonl:1", "'turns'", "talk", "--column"]),
     ("a.jsonl", '["a"\n', ["a.jsonl:1", "not JSON"]),
-    ("a.txt", "\njust prose, no turns\n", ["a.txt:2", "nothing in it parts its turns", "jsonl"]),
+    ("a.txt", "\njust prose, no turns\n", ["a.txt:2", "nothing in it separates its turns", "jsonl"]),
     ("a.tsv", "1.0 a\t0.0 b\nc\t1.0 d\n", ["a.tsv:2", "turn 1 has no weight"]),
     ("a.csv", "a,b\n", ["a.csv", ".jsonl"]),
 ])

@@ -9,7 +9,7 @@ from foreword.text.document import Dialogue, Document
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Byte, WordPiece
 from foreword.tokens.store import TokenStore
-from foreword.tokens.turns import SKIPPED, encode_documents, laid_out, parted
+from foreword.tokens.turns import SKIPPED, encode_documents, join_turns, split_turns
 
 DIALOGUES = [Dialogue(("hi", "hello you", "bye"), (1, 0, 1)), Dialogue(("你好", "嗯"))]
 
@@ -28,10 +28,10 @@ def test_every_turn_ends_with_end_and_only_the_last_ends_the_document(store):
     assert store.marks[-1] == SKIPPED
     begin = 0
     for stop, dialogue in zip(store.ends, [DIALOGUES[0], DIALOGUES[0], DIALOGUES[1], DIALOGUES[1]]):
-        turns = parted(store.read(begin, int(stop)), end)
+        turns = split_turns(store.read(begin, int(stop)), end)
         assert all(turn[-1] == end and end not in turn[:-1] for turn in turns)
         assert tuple(store.tokenizer.decode(turn) for turn in turns) == dialogue.turns
-        skipped = parted(store.read(begin, int(stop)), end), store.read_mark(SKIPPED, begin, int(stop))
+        skipped = split_turns(store.read(begin, int(stop)), end), store.read_mark(SKIPPED, begin, int(stop))
         at = 0
         for turn, learned in zip(skipped[0], dialogue.learned):
             assert (skipped[1][at: at + len(turn) - 1] == (not learned)).all()
@@ -48,14 +48,14 @@ def test_turns_are_encoded_each_by_itself(store):
     ids, _ = encode_documents(store.tokenizer, [Document(one.text, "", one) for one in DIALOGUES], ("word_start", SKIPPED))
     for one, dialogue in zip(ids, DIALOGUES):
         alone = [store.tokenizer.encode(turn) for turn in dialogue.turns]
-        assert np.array_equal(np.append(one, store.tokenizer.special("[end]")), laid_out(alone, store.tokenizer))
+        assert np.array_equal(np.append(one, store.tokenizer.special("[end]")), join_turns(alone, store.tokenizer))
 
 
 def test_parting_and_joining_are_inverse(store):
     end = store.tokenizer.special("[end]")
-    ids = laid_out([[1, 2], [3], [4, 5, 6]], store.tokenizer)
-    assert [turn.tolist() for turn in parted(ids, end)] == [[1, 2, end], [3, end], [4, 5, 6, end]]
-    assert [turn.tolist() for turn in parted(np.array([1, end, 2]), end)] == [[1, end], [2]]
+    ids = join_turns([[1, 2], [3], [4, 5, 6]], store.tokenizer)
+    assert [turn.tolist() for turn in split_turns(ids, end)] == [[1, 2, end], [3, end], [4, 5, 6, end]]
+    assert [turn.tolist() for turn in split_turns(np.array([1, end, 2]), end)] == [[1, end], [2]]
 
 
 def test_berts_vocabulary_begins_with_cls_and_closes_turns_with_sep():
@@ -63,5 +63,5 @@ def test_berts_vocabulary_begins_with_cls_and_closes_turns_with_sep():
     tokenizer = WordPiece(vocabulary=60).train(iter(["今天天气很好我们去公园吧你想吃什么随便"] * 3))
     turns = ["今天天气很好", "我们去公园吧", "你想吃什么"]
     reply = "随便"
-    ids = laid_out([tokenizer.encode(turn) for turn in [reply, *reversed(turns)]], tokenizer)
+    ids = join_turns([tokenizer.encode(turn) for turn in [reply, *reversed(turns)]], tokenizer)
     assert "".join(tokenizer.pieces(ids)) == "[CLS]随便[SEP]你想吃什么[SEP]我们去公园吧[SEP]今天天气很好[SEP]"
