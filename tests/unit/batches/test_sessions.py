@@ -11,7 +11,7 @@ from foreword.batches.sessions import Sessions, whole_turns
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Byte, WordPiece
 from foreword.tokens.store import TokenStore
-from foreword.tokens.turns import parted
+from foreword.tokens.turns import split_turns
 from tests.rows import causal
 
 
@@ -102,7 +102,7 @@ def test_a_tokenizer_that_begins_with_cls_leaves_room_for_it(tmp_path):
     rows = causal(Sessions(length=length)).over(store, 1, 0).rows(0, 0, 2)
     assert sorted(len(row.ids) for row in rows) == [8, 10]
     assert max(len(row.ids) for row in rows) + 1 <= length + 1
-    assert all(len(parted(row.ids, store.tokenizer.special("[end]"))) == 2 for row in rows)
+    assert all(len(split_turns(row.ids, store.tokenizer.special("[end]"))) == 2 for row in rows)
 
 
 def test_a_store_of_plain_text_is_refused_and_so_is_one_without_replies(store, tmp_path):
