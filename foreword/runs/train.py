@@ -136,7 +136,8 @@ class TextWorkload:
         return {"store": str(self.store.folder.resolve())}
 
     def finish(self, loop: RunLoop) -> dict[str, Any]:
-        progress, trainer, facts = loop.trainer.progress, loop.trainer, {}
+        progress, trainer = loop.trainer.progress, loop.trainer
+        facts: dict[str, Any] = {}
         if sources := self.sources(loop):
             facts["sources"] = sources
             say("read of each source: " + ", ".join(f"{one['name']} {one['epochs']:.2f} epochs" for one in sources))

@@ -10,7 +10,7 @@ from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
 from foreword.basics.budget import Budget
 from foreword.basics.messages import Fault
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import Loaded, network_of
 from foreword.networks.features import Features
 from foreword.objectives import LABELLED
 from foreword.objectives.by_task import ByTask
@@ -52,7 +52,7 @@ def recipe_for_tasks(recipe: Recipe, loaded: Loaded, tasks: Sequence[LabelledTas
     said = recipe.objective
     if not isinstance(said, ByTask):
         raise Fault(f"{recipe.name} does not learn from labelled tasks.", "One task is learned with:  foreword finetune RUN TASK")
-    if isinstance(loaded.model.network, Features):
+    if isinstance(network_of(loaded).network, Features):
         raise Fault("this model is frozen, and only its features are read: tasks have nothing to share.")
     reading = input_format_of(loaded.recipe).reading
     objectives = [_objective(said, loaded, task, reading) for task in tasks]
