@@ -13,11 +13,12 @@ from foreword.cli.options import Device, Json, Set
 
 def finetune(
     model: Annotated[Path, typer.Argument(help="A run, its model folder, or a Hugging Face directory.")],
-    task: Annotated[str, typer.Argument(help="A known task, a task file, or a csv, tsv or jsonl with named columns.")],
+    task: Annotated[str, typer.Argument(help="A known task, a task file, a csv, tsv or jsonl with named columns, or glue.")],
     out: Annotated[Path | None, typer.Option("--out", help="The run folder. [default: runs/MODEL-TASK]")] = None,
     data: Annotated[Path | None, typer.Option("--data", help="The folder of a known task's data.")] = None,
     kind: Annotated[str, typer.Option(
         help="What a file's columns are for: classify, pair, similarity, choice, span, tag or rank. [default: guessed]")] = "",
+    columns: Annotated[str, typer.Option(help="Names of the columns, as label,text, if a csv or tsv has no first line.")] = "",
     dev: Annotated[Path | None, typer.Option("--dev", help="Examples that choose. [default: a tenth of the file]")] = None,
     test: Annotated[Path | None, typer.Option("--test", help="Examples that are scored once. [default: a tenth]")] = None,
     labels: Annotated[int | None, typer.Option(help="Train on so many examples only; classes keep their shares.")] = None,
@@ -55,9 +56,16 @@ def finetune(
     own, more = split_settings(settings or [], ("init", "layers", "aux", "patience"))
     how = Tuning(epochs=epochs, batch_size=batch_size, learning_rate=learning_rate, seed=seed, labels=labels,
                  features=features, settings=tuple(more), **own)
-    labelled = load(task, data, kind, dev, test)
+    hardware = Hardware.choose(device, "auto", "off", False)
+    if task == "glue":
+        from foreword.transfer import glue
+
+        benchmark = glue.report(model, out or Path("runs") / f"{model.name}-glue", data, how, hardware)
+        benchmark.show(as_json)
+        return
+    labelled = load(task, data, kind, dev, test, columns.split(",") if columns else ())
     folder = out or Path("runs") / f"{model.name}-{labelled.name}".replace("/", "-")
-    run = tune(folder_of(model, labelled), labelled, folder, how, Hardware.choose(device, "auto", "off", False))
+    run = tune(folder_of(model, labelled), labelled, folder, how, hardware)
     report = finetune_report.report(run, {"": labelled})
     report.save(run.path)
     report.show(as_json)

@@ -16,6 +16,7 @@ def predict(
     file: Annotated[Path, typer.Argument(
         help="csv, tsv or jsonl with the columns of training, labels left out; or txt, a text on each line.")],
     task: Annotated[str, typer.Option("--task", help="Which task, of a run that was fine-tuned on several.")] = "",
+    columns: Annotated[str, typer.Option(help="Names of the columns, as a,b,c, if a csv or tsv has no first line.")] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the answers to this file, as jsonl.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -29,7 +30,7 @@ def predict(
     from foreword.transfer.predict import Predictor
 
     opened = Predictor(run, task)
-    examples = opened.examples(file)
+    examples = opened.examples(file, columns.split(",") if columns else ())
     said = opened.predict(examples)
     if cut := opened.encoder.truncation_note():
         say(f"{file}: {cut}")

@@ -98,7 +98,7 @@ def _home(path: Path, name: str) -> list[tuple[str, str]]:
 def cross(who: Learned, other: LabelledTask, limit: int | None = None) -> Crossed:
     """What it says of a set's test examples. A set that is one file is asked whole, if nothing of it was learned."""
     meaning = meanings(who, other)
-    asked = (*other.train, *other.dev, *other.test) if other.parted and other.name not in who.seen else other.test
+    asked = (*other.train, *other.dev, *other.test) if other.one_file and other.name not in who.seen else other.test
     asked = asked[:limit]
     said = who.predict(asked)
     answers = tuple(zip(asked, said))

@@ -16,6 +16,11 @@ from foreword.text.rows import RowFault, json_rows
 
 SPLITS = ("train", "valid", "test")
 VARIABLE = "FOREWORD_DATA"
+Names = str | tuple[str, ...]        # of a file; several: under which it is commonly found
+
+
+class Missing(Fault):
+    """Data that is not there."""
 
 
 @dataclass(frozen=True)
@@ -30,13 +35,23 @@ class SearchPath:
         """What the user gave, or what FOREWORD_DATA says."""
         return self.given or (Path(said) if (said := os.environ.get(VARIABLE)) else None)
 
-    def find(self, name: str, folder: bool = False) -> Path:
-        for place in (self.beside, *filter(None, [self.data])):
-            if (place / name).is_dir() if folder else (place / name).is_file():
-                return place / name
-        said = (f"{name} is neither beside the task file nor in {self.data}." if self.data else
-                f"{name} is not beside the task file, and no data folder is given.")
-        raise Fault(said, f"Say where the data is:  --data FOLDER, or set {VARIABLE}")
+    def find(self, names: Names, folder: bool = False) -> Path:
+        """The first of these that is there. The data folder may also be the folder of the set itself."""
+        every = (names,) if isinstance(names, str) else names
+        for place in (place for name in every for place in self._places(Path(name))):
+            if place.is_dir() if folder else place.is_file():
+                return place
+        said = (f"{every[0]} is neither beside the task file nor in {self.data}." if self.data else
+                f"{every[0]} is not beside the task file, and no data folder is given.")
+        raise Missing(said, f"Say where the data is:  --data FOLDER, or set {VARIABLE}")
+
+    def _places(self, name: Path) -> Iterator[Path]:
+        yield self.beside / name
+        if self.data is not None:
+            yield self.data / name
+            within = Path(*name.parts[1:])
+            if len(name.parts) > 2 or self.data.name == name.parts[0]:
+                yield self.data / within
 
 
 class Line(dict[str, Any]):
@@ -56,20 +71,35 @@ class Source(Spec):
     def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
         raise NotImplementedError
 
+    def there(self, where: SearchPath) -> list[str]:
+        """The splits that are read: all, but for those that may be missing and are."""
+        return self.splits()
+
     def shown(self, split: str) -> str:
         """What a split is called in messages: its file."""
-        return str(getattr(self, split, split))
+        named = getattr(self, split, split)
+        return str(named if isinstance(named, str) else named[0])
 
 
 class Files(Source):
     """A file for each split."""
 
-    train: str = ""
-    valid: str = ""
-    test: str = ""
+    train: Names = ""
+    valid: Names = ""
+    test: Names = ""
+    optional: tuple[str, ...] = ()        # splits that few people have: without them, the others are cut to stand for them
 
     def splits(self) -> list[str]:
         return [name for name in SPLITS if getattr(self, name)]
+
+    def there(self, where: SearchPath) -> list[str]:
+        return [name for name in self.splits() if name not in self.optional or self._has(name, where)]
+
+    def _has(self, split: str, where: SearchPath) -> bool:
+        try:
+            return bool(where.find(getattr(self, split)))
+        except Missing:
+            return False
 
     def faults(self) -> list[tuple[str, str]]:
         return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
@@ -111,10 +141,11 @@ class JsonLines(Files):
             yield Line(row, number)
 
 
-class Columns(Files):
+class Delimited(Files):
     """Rows of columns; `columns` names them where the file has no header."""
 
     columns: tuple[str, ...] = ()
+    broken: Literal["refuse", "skip"] = "refuse"        # rows with another number of columns
 
     def cells(self, path: Path) -> Iterator[tuple[int, list[str]]]:
         raise NotImplementedError
@@ -123,12 +154,14 @@ class Columns(Files):
         cells = self.cells(path)
         names = list(self.columns) or next(cells, (0, []))[1]
         for number, row in cells:
+            if len(row) != len(names) and self.broken == "skip":
+                continue
             if len(row) != len(names):
                 raise RowFault(number, f"this row has {len(row)} columns, not the {len(names)} of {', '.join(names)}.")
             yield Line(dict(zip(names, row)), number)
 
 
-class Csv(Columns):
+class Csv(Delimited):
     """Comma-separated columns."""
 
     kind: Literal["csv"] = "csv"
@@ -143,7 +176,7 @@ class Csv(Columns):
             raise RowFault(reader.line_num, f"this is not valid CSV: {error}.") from error
 
 
-class Tsv(Columns):
+class Tsv(Delimited):
     """Tab-separated columns, without quoting."""
 
     kind: Literal["tsv"] = "tsv"

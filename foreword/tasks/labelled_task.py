@@ -38,7 +38,7 @@ class LabelledTask:
     dev: tuple[Example, ...]
     test: tuple[Example, ...]
     notes: tuple[str, ...] = ()        # what a person should know: how it was read, cut and what was left out
-    parted: bool = False               # all three splits are cut from one file
+    one_file: bool = False             # all three splits are cut from one file
 
     @property
     def kind(self) -> str:
@@ -60,16 +60,20 @@ class Rows:
 
 
 def load(word: str | Path, data: Path | None = None, kind: str = "", dev: Path | None = None,
-         test: Path | None = None) -> LabelledTask:
-    """A known task (`sst2`), one from the hub (`hf:sst2`), a task file, or a file of examples with its columns named."""
+         test: Path | None = None, columns: Sequence[str] = ()) -> LabelledTask:
+    """A known task (`sst2`), one from the hub (`hf:sst2`), a task file, or a file of examples with its columns named.
+
+    `columns`: the names of a csv or tsv whose first line does not say them.
+    """
     word = str(word)
+    is_file = not task.is_task(word) and bool(Path(word).suffix or Path(word).exists())
     if word.startswith(hub.PREFIX):
         name, learn, given, notes = _from_hub(word, kind)
-    elif Path(word).suffix in user_files.READERS:
-        learn, files, notes = user_files.opened({"train": Path(word), "dev": dev, "test": test}, kind)
+    elif is_file:
+        learn, files, notes = user_files.opened({"train": Path(word), "dev": dev, "test": test}, kind, columns)
         name, given = Path(word).stem, {split: Rows(str(path), rows) for split, (path, rows) in files.items()}
     else:
-        _refuse({"--kind": kind, "--dev": dev, "--test": test}, word)
+        _refuse({"--kind": kind, "--dev": dev, "--test": test, "--columns": columns}, word)
         name, learn, given, notes = _known(word, data)
     return assembled(name, learn, given, notes)
 
@@ -88,11 +92,12 @@ def _known(word: str, data: Path | None) -> tuple[str, LabelledKind, dict[str, R
     if learn is None:
         raise Fault(f"{one.name} is a task to be asked, not one to learn.", f"Ask a model:  foreword evaluate MODEL {word}")
     source = one.spec.source
-    given = {split: Rows(source.shown(file), one.source_rows(file)) for split, file in zip(SPLITS, FILES)
-             if file in source.splits()}
+    there = source.there(one.data)
+    given = {split: Rows(source.shown(file), one.source_rows(file)) for split, file in zip(SPLITS, FILES) if file in there}
+    missing = [f"{source.shown(file)} is not there: what is there is cut." for file in source.splits() if file not in there]
     for rows in given.values():
         _check_fields(learn, rows.rows[0], lambda setting: one.place(f"learn.{setting}"))
-    return one.name, learn, given, [learn.note] if learn.note else []
+    return one.name, learn, given, missing or ([learn.note] if learn.note else [])
 
 
 def _from_hub(word: str, kind: str) -> tuple[str, LabelledKind, dict[str, Rows], list[str]]:
@@ -154,7 +159,7 @@ def _read(learn: LabelledKind, given: Rows, labelled: bool = True) -> _Read:
 def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: Iterable[str] = ()) -> LabelledTask:
     """The task from the rows that are there: read, cut where a split is missing, checked. All faults at once."""
     if "train" not in given and len(given) == 1:
-        given = {"train": next(iter(given.values()))}         # one file only: it is parted into three
+        given = {"train": next(iter(given.values()))}         # one file only: it is split into three
     read = {split: _read(learn, rows) for split, rows in given.items()}
     faults = [fault for one in read.values() for fault in _shortened(one.faults)]
     said = list(notes)
@@ -168,7 +173,7 @@ def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: 
         before = len(splits["train"])
         splits |= part(splits["train"], read["train"].groups, missing)
         sizes = ", ".join(f"{split} {len(splits[split]):,}" for split in ("train", *missing))
-        said.append(f"{given['train'].file} has {before:,} examples and is parted: {sizes}"
+        said.append(f"{given['train'].file} has {before:,} examples and is split: {sizes}"
                     + (f", by {learn.part_by}" if learn.part_by else "") + ".")
     if not faults:
         labels = learn.label_set(example.label for example in splits.get("train", []))
@@ -176,7 +181,7 @@ def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: 
     if faults:
         raise Faults(faults)
     train, dev, test = (tuple(splits[split]) for split in SPLITS)
-    return LabelledTask(name, learn, labels, train, dev, test, tuple(said), parted=len(given) == 1)
+    return LabelledTask(name, learn, labels, train, dev, test, tuple(said), one_file=len(given) == 1)
 
 
 def _shortened(faults: list[Fault]) -> list[Fault]:
@@ -212,9 +217,9 @@ def _unfit(learn: LabelledKind, given: Mapping[str, Rows], splits: Mapping[str, 
     return faults
 
 
-def unlabelled(path: Path, learn: LabelledKind) -> list[Example]:
+def unlabelled(path: Path, learn: LabelledKind, columns: Sequence[str] = ()) -> list[Example]:
     """The examples of a file to be labelled: the columns that are read, as in training; others do not matter."""
-    rows = user_files.rows_of(path)
+    rows = user_files.rows_of(path, columns)
     _check_fields(learn, rows[0], lambda setting: str(path), labelled=False)
     read = _read(learn.model_copy(update={"only": {}}), Rows(str(path), rows), labelled=False)
     if read.faults:

@@ -16,13 +16,21 @@ from foreword.basics.seeds import chance, number_of
 from foreword.basics.spec import Spec
 from foreword.tasks import LABELLED_KINDS, PROMPTED_KINDS, SOURCES
 from foreword.tasks.example import Unusable
-from foreword.tasks.files import SPLITS, SearchPath, Source
+from foreword.tasks.files import SPLITS, Missing, SearchPath, Source
 from foreword.tasks.hub import Hub
 from foreword.tasks.labelled.base import LabelledKind
 from foreword.tasks.prompted.request import PromptedKind
 from foreword.tasks.template import NoField, Row, value
 
 KNOWN = Path(__file__).parent / "catalogue"
+
+
+class Submission(Spec):
+    """What a benchmark asks for: predictions for files without labels."""
+
+    benchmark: str
+    files: dict[str, str]               # name of the file to write -> file to read
+    metrics: tuple[str, ...] = ()       # the mean of these is the task's score; none: its first metric
 
 
 class TaskSpec(Spec):
@@ -37,6 +45,7 @@ class TaskSpec(Spec):
     request: PromptedKind | None = None      # how a language model is asked; a task may only be learned
     learn: LabelledKind | None = None       # what is learned from its labels; a task may only be asked
     hub: Hub | None = None           # the same data at huggingface.co
+    submission: Submission | None = None
     split: str = "test"              # what is asked
     shots: int = 0                   # solved examples before each question, unless --shots says another number
     shots_from: str = "train"        # where they are drawn
@@ -155,7 +164,8 @@ class Task:
         try:
             return self.spec.source.rows(split, self.data)
         except Fault as fault:
-            raise Fault(fault.what, fault.do, where=fault.where or self.place(f"source.{split}")) from fault
+            made = Missing if isinstance(fault, Missing) else Fault
+            raise made(fault.what, fault.do, where=fault.where or self.place(f"source.{split}")) from fault
 
     def _check(self, row: Row) -> None:
         """Every field that a template speaks of is there."""

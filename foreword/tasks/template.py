@@ -37,6 +37,8 @@ def wrong(template: str) -> str:
 
 def value(name: str, row: Mapping[str, Any]) -> Any:
     """One field: `question`, `question.stem`, `choices.0`."""
+    if "|" in name:                    # the first of several names that the row has
+        return value(next((one for one in name.split("|") if one.split(".")[0] in row), name.split("|")[0]), row)
     found: Any = row
     for part in name.split("."):
         if isinstance(found, Mapping) and part in found:

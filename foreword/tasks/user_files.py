@@ -8,7 +8,7 @@ from pathlib import Path
 
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.tasks import LABELLED_KINDS
-from foreword.tasks.files import Csv, Files, JsonLines, SearchPath, Tsv, text_of
+from foreword.tasks.files import Csv, Delimited, Files, JsonLines, SearchPath, Tsv, text_of
 from foreword.tasks.formats.conll import Conll
 from foreword.tasks.formats.squad import Squad
 from foreword.tasks.labelled.base import LabelledKind
@@ -20,14 +20,17 @@ READERS: dict[str, type[Files]] = {
 UNANSWERED: Row = {"label": "", "score": 0, "answers": [], "tags": [], "relevance": 0}        # columns that new text has not
 
 
-def rows_of(path: Path) -> Sequence[Row]:
-    """The rows of one file, whatever its ending says it is."""
+def rows_of(path: Path, columns: Sequence[str] = ()) -> Sequence[Row]:
+    """The rows of one file, whatever its ending says it is. `columns`: their names, where its first line does not say them."""
     if not path.is_file():
         raise Fault(f"{path} is not there.")
     if path.suffix not in READERS:
         raise Fault(f"{path} is of no kind that is read here.", f"Files of examples end in {', '.join(READERS)}.")
     reader = Squad if path.suffix == ".json" and _is_squad(path) else READERS[path.suffix]
-    return reader(train=path.name).rows("train", SearchPath(path.parent))
+    if columns and not issubclass(reader, Delimited):
+        raise Fault(f"--columns {','.join(columns)}: {path} names its columns itself.", "Leave it out.")
+    named = {"columns": tuple(columns)} if columns else {}
+    return reader(train=path.name, **named).rows("train", SearchPath(path.parent))
 
 
 def _is_squad(path: Path) -> bool:
@@ -38,10 +41,10 @@ def _is_squad(path: Path) -> bool:
         return False
 
 
-def opened(files: Mapping[str, Path | None],
-           kind: str = "") -> tuple[LabelledKind, dict[str, tuple[Path, Sequence[Row]]], list[str]]:
+def opened(files: Mapping[str, Path | None], kind: str = "",
+           columns: Sequence[str] = ()) -> tuple[LabelledKind, dict[str, tuple[Path, Sequence[Row]]], list[str]]:
     """(how its rows are read, rows by split, what was inferred in a sentence)."""
-    read = {split: (path, rows_of(path)) for split, path in files.items() if path}
+    read = {split: (path, rows_of(path, columns)) for split, path in files.items() if path}
     path, rows = read["train"]
     learn, why = inferred(rows, kind, str(path))
     for split, (path, rows) in read.items():

@@ -102,11 +102,12 @@ class Predictor:
         self.labels: tuple[str, ...] = tuple(getattr(self.objective, "labels", ()))
         self.encoder = Encoder(input_format, self.tokenizer, cut)
 
-    def examples(self, path: Path) -> list[Example]:
+    def examples(self, path: Path, columns: Sequence[str] = ()) -> list[Example]:
         """The examples of a file, which need no labels: columns as in training; of a .txt, every line is one."""
         if path.suffix == ".txt":
             return lines_of(path, self.kinds)
-        return unlabelled(path, self.learn or user_files.to_answer(user_files.rows_of(path), self.kinds, str(path)))
+        learn = self.learn or user_files.to_answer(user_files.rows_of(path, columns), self.kinds, str(path))
+        return unlabelled(path, learn, columns)
 
     def of_texts(self, texts: Sequence[str | tuple[str, ...]]) -> list[Example]:
         """Examples that are a text each, or a pair of texts."""

@@ -132,7 +132,7 @@ def test_the_kind_is_inferred_and_said(tmp_path, kind):
     task = load(path)
     assert task.kind == kind
     assert task.notes[0] == said
-    assert "parted" in task.notes[1]
+    assert "is split" in task.notes[1]
     assert [len(task.train), len(task.dev), len(task.test)] == [24, 3, 3]
     assert load(path, kind=kind).train == task.train
     assert load(str(path)).name == "mine"
@@ -293,6 +293,10 @@ COLUMNS = "-DOCSTART- -X- O O\n\nEU NNP I-NP I-ORG\nrejects VBZ I-VP O\n\n" + "P
 PUBLISHED = {
     "mrpc": (["glue/MRPC/msr_paraphrase_train.txt", "glue/MRPC/msr_paraphrase_test.txt"], varied("\ufeffQuality\t#1 ID\t#2 ID\t#1 String\t#2 String", "%\t1\t2\tHe said \"@\".\tShe did."),
              ('He said "0".', "She did."), "not_equivalent"),
+    "qqp": (["glue/QQP/train.tsv", "glue/QQP/dev.tsv"], varied("id\tqid1\tqid2\tquestion1\tquestion2\tis_duplicate", "@\t1\t2\tWho is @?\tWho?\t%\n9\tbroken"),
+            ("Who is 0?", "Who?"), "different"),
+    "ax": (["glue/diagnostic/diagnostic-full.tsv"], varied("Lexical Semantics\tPremise\tHypothesis\tLabel", "x\tIt is @.\tIt is.\tentailment\nx\tIt is @.\tIt is not.\tneutral"),
+           ("It is 19.", "It is."), "entailment"),
     "swag": (["swag/train.csv", "swag/val.csv"], varied(",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label", "@,v,1,s,He opens door @.,He,gold,goes.,runs.,eats.,sings.,%"),
              ("He opens door 0.",), 0),
     "race": (["RACE/train/high", "RACE/dev/high", "RACE/test/high"], race, ("Passage 0.", "Which _ ?"), 1),
@@ -325,6 +329,54 @@ def test_published_formats_are_read(tmp_path, name):
         assert first.choices == ("He goes.", "He runs.", "He eats.", "He sings.")
     if name == "xnli-zh":
         assert len(task.test) == 40
+
+
+COMMON = {
+    "mrpc": ({"train.tsv": "MRPC", "dev.tsv": "MRPC"}, varied("Quality\t#1 ID\t#2 ID\t#1 String\t#2 String", "%\t1\t2\tHe said @.\tShe did."), (16, 20)),
+    "qnli": ({"train.tsv": "QNLI", "dev.tsv": "QNLI"}, varied("index\tquestion\tsentence\tlabel", "@\tWho is @?\tHe.\tentailment\n@\tWhy @?\tSo.\tnot_entailment"), (32, 40)),
+    "mnli": ({"train.tsv": "MNLI", "dev_matched.tsv": "MNLI"}, varied("index\tsentence1\tsentence2\tgold_label", "@\tA @.\tB.\tneutral\n@\tA @.\tB.\t-\n@\tC @.\tB.\tentailment"), (32, 40)),
+    "conll2003": ({"eng.train": "conll2003", "eng.testa": "conll2003", "eng.testb": "conll2003"}, lambda path: path.write_text(COLUMNS, encoding="utf-8"), (21, 21)),
+}
+
+
+@pytest.mark.parametrize("name", COMMON)
+def test_sets_are_found_under_their_common_names(tmp_path, name):
+    """Below the data folder, or in the folder of the set itself: `--data glue_data` and `--data conll2003`."""
+    files, make, counts = COMMON[name]
+    where = tmp_path / ("conll2003" if name == "conll2003" else "glue_data")
+    for file, folder in files.items():
+        path = where / file if name == "conll2003" else where / folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        make(path)
+    task = load(name, where)
+    assert (len(task.train), len(task.test)) == pytest.approx(counts, abs=4)
+
+
+def test_iob1_is_converted_before_labels_are_checked(tmp_path):
+    """B- stands only between two names, and in dev for a type that has none in train."""
+    (tmp_path / "a.conll").write_text("EU I-ORG\nUN B-ORG\n\n" + "Peter I-PER\nBlackburn I-PER\nleft O\n\n" * 20, encoding="utf-8")
+    (tmp_path / "b.conll").write_text("Ann I-PER\nBen B-PER\n\n" * 9, encoding="utf-8")
+    task = load(tmp_path / "a.conll", dev=tmp_path / "b.conll", test=tmp_path / "b.conll")
+    assert {one.label for one in task.train} == {("B-ORG", "B-ORG"), ("B-PER", "I-PER", "O")}
+    assert task.dev[0].label == ("B-PER", "B-PER")
+    assert task.labels == ("O", "B-ORG", "B-PER", "I-PER")
+    assert any("IOB1" in note for note in task.notes)
+
+
+def test_a_file_of_no_known_kind_is_called_by_its_name(tmp_path):
+    (tmp_path / "mine.xlsx").write_text("x", encoding="utf-8")
+    assert f"{tmp_path}/mine.xlsx is of no kind that is read here." in faults(tmp_path / "mine.xlsx")
+    assert f"{tmp_path}/gone.xlsx is not there." in faults(tmp_path / "gone.xlsx")
+    assert f"{tmp_path} is not there" in faults(tmp_path) or "is of no kind" in faults(tmp_path)
+
+
+def test_columns_without_a_first_line_are_named(tmp_path):
+    (tmp_path / "mine.tsv").write_text("".join(f"{n % 2}\ta text {n}\n" for n in range(30)), encoding="utf-8")
+    task = load(tmp_path / "mine.tsv", columns=("label", "text"))
+    assert (task.kind, len(task.train) + len(task.dev) + len(task.test)) == ("classify", 30)
+    (tmp_path / "mine.jsonl").write_text("{}\n", encoding="utf-8")
+    assert "names its columns itself" in faults(tmp_path / "mine.jsonl", columns=("label", "text"))
+    assert "--columns cannot be given with the task sst2" in faults("sst2", columns=("label",))
 
 
 def test_every_task_to_learn_is_read_in_some_test():
