@@ -79,7 +79,7 @@ class GptFormat:
         return EncodedText(np.concatenate([*parts, [tokenizer.special("[extract]")]]).astype(np.int64))
 
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
-        return " ".join(texts), answer              # text and question are not parted
+        return " ".join(texts), answer              # nothing separates text and question
 
     def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> EncodedText:
         nothing = [tokenizer.special("[end]") if tokenizer.has("[end]") else 0]

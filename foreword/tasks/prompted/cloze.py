@@ -24,19 +24,19 @@ class LastWord(PromptedKind):
     context: str = "{passage}"
     stop_words: tuple[str, ...] = ()        # words that cannot be the answer; an accuracy without them is given as well
 
-    def parted(self, row: Row) -> tuple[str, str]:
+    def split(self, row: Row) -> tuple[str, str]:
         passage, _, word = render(self.text, row).rstrip().rpartition(" ")
         if not passage:
             raise Unusable("it has no word before the last")
         return passage, word
 
     def requests(self, row: Row) -> list[Request]:
-        passage, word = self.parted(row)
+        passage, word = self.split(row)
         banned = tuple(other for other in self.stop_words if other != word)
         return [Weigh(render(self.context, {**row, "passage": passage}), f" {word}", greedy=True, without=banned)]
 
     def solved(self, row: Row) -> str:
-        passage, word = self.parted(row)
+        passage, word = self.split(row)
         return f"{render(self.context, {**row, 'passage': passage})} {word}"
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
@@ -44,7 +44,7 @@ class LastWord(PromptedKind):
         values = {"accuracy": told.greedy, "perplexity": -told.total}
         if self.stop_words:
             values[FILTERED] = told.greedy_without
-        return Judged(values, {"word": self.parted(row)[1], "log_probability": told.total})
+        return Judged(values, {"word": self.split(row)[1], "log_probability": told.total})
 
     def metrics(self) -> dict[str, Metric]:
         filtered: dict[str, Metric] = {FILTERED: Share()} if self.stop_words else {}

@@ -30,7 +30,7 @@ def pairs(name: str, labels: Sequence[str], gold: Sequence[str], parted: bool = 
     some = tuple(Example(str(n), ("a text", said), label) for n, (label, said) in enumerate(label.split(">") for label in gold))
     third = len(some) // 3
     splits = (some[:third], some[third: 2 * third], some[2 * third:]) if parted else ((), (), some)
-    return LabelledTask(name, PairClassification(first="{a}", second="{b}", label="{l}"), tuple(labels), *splits, parted=parted)
+    return LabelledTask(name, PairClassification(first="{a}", second="{b}", label="{l}"), tuple(labels), *splits, one_file=parted)
 
 
 def parrot(labels: Sequence[str] = THREE, home: Sequence[tuple[str, str]] = (), task: str = "snli") -> Learned:

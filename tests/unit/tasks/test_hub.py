@@ -90,7 +90,7 @@ path = "json"
 files = {{ train = "{file}" }}
 ''', encoding="utf-8")
     task = load(f"hf:{path}")
-    assert (task.kind, task.parted) == ("span", True)
+    assert (task.kind, task.one_file) == ("span", True)
     assert task.train[0].label[0].text == "here"
 
 

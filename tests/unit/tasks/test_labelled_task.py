@@ -69,7 +69,7 @@ def test_every_answer_stands_at_its_offset(data, name, file, standing, answers):
 def test_nothing_is_in_two_splits(data, name, what):
     """Contexts of questions, premises of pairs, candidates of a query: each in one of the splits that were cut."""
     task = load(name)
-    cut = [{example.texts[what] for example in split} for split in (task.train, task.dev, *([task.test] if task.parted else []))]
+    cut = [{example.texts[what] for example in split} for split in (task.train, task.dev, *([task.test] if task.one_file else []))]
     assert sum(map(len, cut)) == len(set.union(*cut))
 
 
