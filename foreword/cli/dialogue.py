@@ -45,4 +45,4 @@ def dialogue(
         print(json.dumps({model: report.values() for model, report in found.items()}, ensure_ascii=False))
         return
     for report in found.values():
-        print("\n".join(report.lines()))
+        report.report().show()

@@ -19,10 +19,12 @@ from foreword.compare import cross_dataset
 from foreword.compare.cross_dataset import Crossed
 from foreword.report import Plot, Report, Section, Table, Text
 from foreword.report.plots import COLOURS, GREY
+from foreword.tasks.confidence import Interval
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import Interval, Share, difference
-from foreword.transfer.baselines import Baseline, letters_are_chinese, majority, words
+from foreword.tasks.metrics import Share, difference
+from foreword.text.words import mostly_chinese
+from foreword.transfer.baselines import Baseline, majority, words
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,7 +54,7 @@ def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
     seeing = words(accuracy, seen=(SIDES[side],), name=f"{side} text only")
     commonest = majority(accuracy)
     right = [[example.label == guess for example, guess in zip(task.test, one.predictions)] for one in (commonest, seeing)]
-    above, interval = difference(Share(), *right)
+    above, interval = difference(Share(), right[0], right[1])
     lots = chance(seed).permutation(len(task.train))
     mixed = tuple(replace(example, label=task.train[lot].label) for example, lot in zip(task.train, lots))
     control = words(replace(accuracy, train=mixed), seen=(SIDES[side],), name=f"{side} text only, labels by lot")
@@ -120,7 +122,7 @@ def _cue(word: str, label: str, information: float, row: np.ndarray, column: int
 def _split(texts: Sequence[str], side: str) -> list[str]:
     """The words of one side (the only one, if there is one), or the characters of Chinese."""
     text = texts[min(SIDES[side], len(texts) - 1)].lower()
-    return [sign for sign in text if sign.isalnum()] if letters_are_chinese([(text,)]) else _WORD.findall(text)
+    return [sign for sign in text if sign.isalnum()] if mostly_chinese([text]) else _WORD.findall(text)
 
 
 def lengths(examples: Sequence[Example], labels: Sequence[str], side: str = "second") -> list[Length]:

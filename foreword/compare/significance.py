@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,15 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from foreword.tasks.confidence import ANYTHING, UNKNOWN, Interval, bootstrap, over_seeds, spread
 from foreword.tasks.example import Example
-from foreword.tasks.intervals import bootstrap
 from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import Interval, value
-from foreword.transfer.baselines import library
-
-UNKNOWN = (math.nan, math.nan)
-ANYTHING = (-math.inf, math.inf)
+from foreword.tasks.metrics import value
 
 
 @dataclass(frozen=True)
@@ -139,17 +134,3 @@ class Significance:
             return shares @ np.stack([metric.of(part, examples) for part in parts])
 
         return bootstrap(np.concatenate(columns, 1), statistic)
-
-
-def spread(numbers: Sequence[float]) -> float:
-    """The standard deviation of what these are a sample of; not a number for one alone."""
-    return float(np.std(numbers, ddof=1)) if len(numbers) > 1 else math.nan
-
-
-def over_seeds(numbers: Sequence[float], within: Interval = ANYTHING) -> Interval:
-    """Where the mean over all seeds lies (95%, Student's t), given so many of them; never where no value can be."""
-    if len(numbers) < 2:
-        return UNKNOWN
-    half = library("scipy.stats").t.ppf(0.975, len(numbers) - 1) * spread(numbers) / math.sqrt(len(numbers))
-    middle = float(np.mean(numbers))
-    return max(middle - float(half), within[0]), min(middle + float(half), within[1])

@@ -14,8 +14,9 @@ from foreword.compare.significance import Difference, Result
 from foreword.compare.study import Study
 from foreword.report import Facts, Plot, Report, Section, Table, Text
 from foreword.report.plots import COLOURS, GREY
+from foreword.tasks.confidence import Interval
 from foreword.tasks.judging import METRICS
-from foreword.tasks.metrics import Interval, finite
+from foreword.tasks.metrics import finite
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.labelled_run import FEW

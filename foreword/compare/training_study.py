@@ -15,10 +15,10 @@ from foreword.basics.messages import Diverged, Fault, RunFailed
 from foreword.basics.progress import say
 from foreword.compare.contenders import combinations, short_name
 from foreword.compare.parallel import Runs, Trial
-from foreword.compare.significance import over_seeds, spread
 from foreword.report import Report, Section, Table
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import text_run, train
+from foreword.tasks.confidence import over_seeds, spread
 from foreword.tasks.metrics import finite
 from foreword.tokens.store import TokenStore
 from foreword.training.hardware import Hardware

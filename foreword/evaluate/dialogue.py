@@ -12,11 +12,12 @@ from foreword.basics.seeds import chance, number_of
 from foreword.generate.chat import ChatModel, Reply
 from foreword.generate.rerank import ReplyRanking, TextModel
 from foreword.generate.sample import Sampling
+from foreword.report import Report, Section, Table
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import TrainedModel
 from foreword.runs.place import model_place
 from foreword.tasks import replies
-from foreword.tasks.replies import Difference, Metric
+from foreword.tasks.replies import PairedReplies, ReplyMetric
 from foreword.text import reading
 from foreword.tokens.store import TokenStore
 from foreword.tokens.turns import SKIPPED, split_turns
@@ -89,19 +90,19 @@ class DialogueReport:
     """Replies by several systems, their metrics, and the differences that --mmi makes."""
 
     about: str
-    metrics: list[Metric]
+    metrics: list[ReplyMetric]
     replies: dict[str, list[str]]                # by system; "person" is how people answered
-    differences: list[Difference]                # MMI beside the first sample
-    control: list[Difference]                    # the likeliest sample beside the first
+    differences: list[PairedReplies]                # MMI beside the first sample
+    control: list[PairedReplies]                    # the likeliest sample beside the first
     asked: list[Prompt]
 
-    def value(self, system: str, metric: Metric) -> float:
+    def value(self, system: str, metric: ReplyMetric) -> float:
         return metric.of(self.replies[system], self.replies["person"])
 
     def values(self) -> dict[str, Any]:
         return {"about": self.about, "prompts": len(self.asked),
                 "systems": {name: {metric.name: self.value(name, metric) for metric in self.metrics} for name in self.replies},
-                "mmi": {one.metric.name: [one.first, one.second, one.low, one.high] for one in self.differences},
+                "mmi": {one.metric.name: [one.first, one.second, *one.interval] for one in self.differences},
                 "verdict": self.verdict()}
 
     def verdict(self) -> str:
@@ -128,12 +129,11 @@ class DialogueReport:
         for place, prompt in enumerate(self.asked):
             yield {"turns": prompt.turns, **{name: said[place] for name, said in self.replies.items()}}
 
-    def lines(self) -> list[str]:
-        width = max(map(len, self.replies))
-        head = "".ljust(width) + "".join(f"{metric.name:>14}" for metric in self.metrics)
-        body = [name.ljust(width) + "".join(f"{metric.shown(self.value(name, metric)):>14}" for metric in self.metrics)
-                for name in self.replies]
-        return [self.about, head, *body, *(["", self.verdict()] if self.differences else [])]
+    def report(self) -> Report:
+        rows = [("", *(metric.name for metric in self.metrics)),
+                *((name, *(metric.metric.shown(self.value(name, metric)) for metric in self.metrics)) for name in self.replies)]
+        return Report("Replies", [self.verdict()] if self.differences else [],
+                      [Section("Replies to people's prompts", Table(rows, caption=self.about))], self.values())
 
 
 def dialogue_report(model: str, data: Path, mmi: str | None = None, number: int = 200, candidates: int = 16, top_k: int = 10,
@@ -155,7 +155,7 @@ def judged(model: str, data: Path, chat_model: ChatModel, asked: list[Prompt], a
         said |= {"likeliest": [answer.likeliest.text for answer in answers], "MMI": [answer.text for answer in answers]}
     metrics = replies.metrics(references, dull)
 
-    def against(system: str, telling: Sequence[Metric] = metrics) -> list[Difference]:
+    def against(system: str, telling: Sequence[ReplyMetric] = metrics) -> list[PairedReplies]:
         return [replies.compared(one, said["first sample"], said[system], references, seed) for one in telling if system in said]
 
     how = chat_model.sampling

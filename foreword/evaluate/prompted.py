@@ -10,7 +10,8 @@ import numpy as np
 
 from foreword.basics.messages import Fault
 from foreword.evaluate.requests import PromptedModel, RequestCounts, answer
-from foreword.tasks.metrics import Interval, Metric, difference, value
+from foreword.tasks.confidence import Interval
+from foreword.tasks.metrics import Metric, difference, value
 from foreword.tasks.prompted.request import Judged, Request
 from foreword.tasks.task import Prompt, Question, Task
 

@@ -10,7 +10,8 @@ from typing import Any
 from foreword.basics.files import write_text
 from foreword.evaluate.prompted import PromptedExample, TaskResult, shots_in_words
 from foreword.report import Section, Table, Text
-from foreword.tasks.metrics import Interval, Metric, finite
+from foreword.tasks.confidence import Interval
+from foreword.tasks.metrics import Metric, finite
 from foreword.tasks.prompted.request import Request
 
 Rows = list[tuple[str, ...]]

@@ -6,7 +6,6 @@ a tag for each word, or a candidate's score.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,111 +13,25 @@ from typing import Any
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.tasks.chinese_answers import character_exact, character_f1
+from foreword.tasks.confidence import UNKNOWN, Interval
 from foreword.tasks.entities import entities
 from foreword.tasks.example import Example
-from foreword.tasks.metrics import Interval, Mean, Metric, Share, exact_match, value, word_f1
+from foreword.tasks.metrics import (
+    BinaryF1,
+    MacroF1,
+    Matthews,
+    Mean,
+    Metric,
+    Pearson,
+    Ratio,
+    Share,
+    Shared,
+    Spearman,
+    value,
+)
+from foreword.tasks.text_match import character_exact, character_f1, exact_match, word_f1
 
 Judge = Callable[[Sequence[Example], Sequence[Any]], list[Any]]
-
-
-class Confusion(Mean):
-    """What a table of (gold, guess) counts is worth; each example (guess, gold) as places among the labels."""
-
-    def __init__(self, labels: int):
-        super().__init__()
-        self.labels = labels
-
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        guess, gold = np.asarray(judged, np.int64).reshape(-1, 2).T
-        found = np.zeros((len(guess), self.labels * self.labels))
-        found[np.arange(len(guess)), gold * self.labels + guess] = 1
-        return found
-
-    def table(self, sums: np.ndarray) -> np.ndarray:
-        return np.asarray(sums, np.float64).reshape(*sums.shape[:-1], self.labels, self.labels)
-
-
-class MacroF1(Confusion):
-    """The mean over classes of F1. A class that is neither there nor guessed does not count."""
-
-    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        f1, there = _f1_by_class(self.table(sums))
-        return (f1 * there).sum(-1) / np.maximum(there.sum(-1), 1)
-
-
-class BinaryF1(Confusion):
-    """F1 of the last of two labels."""
-
-    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        return _f1_by_class(self.table(sums))[0][..., -1]
-
-
-class MatthewsOfMany(Confusion):
-    """Matthews correlation for any number of classes (Gorodkin 2004); 0 where all is one class."""
-
-    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        table = self.table(sums)
-        right, whole = np.trace(table, axis1=-2, axis2=-1), table.sum((-2, -1))
-        gold, guess = table.sum(-1), table.sum(-2)
-        below = (whole**2 - (guess**2).sum(-1)) * (whole**2 - (gold**2).sum(-1))
-        return np.where(below > 0, (right * whole - (gold * guess).sum(-1)) / np.sqrt(np.where(below > 0, below, 1)), 0.0)
-
-
-def _f1_by_class(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """(F1 of each class, whether it is there or guessed), [..., labels]."""
-    right, all_of = np.diagonal(table, axis1=-2, axis2=-1), table.sum(-1) + table.sum(-2)
-    return 2 * right / np.maximum(all_of, 1), all_of > 0
-
-
-class Pearson(Mean):
-    """Correlation of two numbers; each example (guess, gold). 0 where one of them never changes."""
-
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        pairs = self.ready(np.asarray(judged, np.float64).reshape(-1, 2))
-        x, y = (pairs - pairs.mean(0)).T           # centred first: sums of squares far from 0 lose digits
-        return np.stack([x, y, x * x, y * y, x * y], 1)
-
-    def ready(self, pairs: np.ndarray) -> np.ndarray:
-        return pairs
-
-    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        x, y, xx, yy, xy = np.moveaxis(np.asarray(sums, np.float64), -1, 0) / examples
-        spread = np.sqrt(np.maximum(xx - x * x, 0) * np.maximum(yy - y * y, 0))
-        return np.where(spread > 1e-12, (xy - x * y) / np.where(spread > 1e-12, spread, 1), 0.0)
-
-
-class Spearman(Pearson):
-    """The same of ranks, equal numbers sharing theirs. Its interval keeps the ranks of the whole sample."""
-
-    def ready(self, pairs: np.ndarray) -> np.ndarray:
-        return np.stack([_ranks(column) for column in pairs.T], 1)
-
-
-def _ranks(numbers: np.ndarray) -> np.ndarray:
-    _, place, times = np.unique(numbers, return_inverse=True, return_counts=True)
-    return (np.cumsum(times) - (times - 1) / 2)[place]
-
-
-class Shared(Mean):
-    """F1 of things found; each example (shared, guessed, right). 1 where there is nothing and nothing is said."""
-
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        return np.asarray(judged, np.float64).reshape(-1, 3)
-
-    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        shared, guessed, right = np.moveaxis(np.asarray(sums, np.float64), -1, 0)
-        return np.where(guessed + right > 0, 2 * shared / np.maximum(guessed + right, 1), 1.0)
-
-
-class Ratio(Mean):
-    """Right of all; each example (right, all)."""
-
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        return np.asarray(judged, np.float64).reshape(-1, 2)
-
-    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        return sums[..., 0] / np.maximum(sums[..., 1], 1)
 
 
 # --- from examples and predictions to what a metric adds up -----------------------------------------------------------
@@ -199,7 +112,7 @@ METRICS: dict[str, Callable[[Sequence[str]], Measure]] = {
     "accuracy": lambda labels: Measure(Share(), _same),
     "macro_f1": lambda labels: Measure(MacroF1(len(labels)), _places(labels)),
     "f1": lambda labels: Measure(BinaryF1(len(labels)), _places(labels)),
-    "matthews": lambda labels: Measure(MatthewsOfMany(len(labels)), _places(labels), CORRELATION),
+    "matthews": lambda labels: Measure(Matthews(len(labels)), _places(labels), CORRELATION),
     "pearson": lambda labels: Measure(Pearson(), _numbers, CORRELATION),
     "spearman": lambda labels: Measure(Spearman(), _numbers, CORRELATION),
     "span_f1": lambda labels: Measure(Mean(), _answers(word_f1)),
@@ -240,6 +153,6 @@ def scored(metrics: Sequence[str], labels: Sequence[str], examples: Sequence[Exa
         measure = METRICS[name](labels)
         judged = measure.judge(examples, predictions)
         got = value(measure.metric, judged) if judged else 0.0
-        bounds = measure.metric.interval(judged) if judged and interval else (math.nan, math.nan)
+        bounds = measure.metric.interval(judged) if judged and interval else UNKNOWN
         found.append(Scored(name, got, bounds, len(judged), measure.metric.shown(got)))
     return found

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import importlib
 import math
-import re
-import string
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.tasks.intervals import bootstrap, wilson
-
-Interval = tuple[float, float]
+from foreword.tasks.confidence import Interval, bootstrap, wilson
+from foreword.text.words import has_chinese
 
 
 class Metric(Protocol):
@@ -33,8 +29,8 @@ class Metric(Protocol):
 class Mean:
     """The average of one number per example; `scale` 100 shows it as a percentage."""
 
-    def __init__(self, scale: float = 100.0, digits: int = 1):
-        self.scale, self.digits = scale, digits
+    def __init__(self, scale: float = 100.0, digits: int = 1, unit: str = ""):
+        self.scale, self.digits, self.unit = scale, digits, unit
 
     def columns(self, judged: Sequence[Any]) -> np.ndarray:
         return np.asarray(judged, np.float64)[:, None]
@@ -46,7 +42,7 @@ class Mean:
         return bootstrap(self.columns(judged), self.of)
 
     def shown(self, value: float) -> str:
-        return f"{value * self.scale:.{self.digits}f}"
+        return f"{value * self.scale:.{self.digits}f}{self.unit}"
 
 
 class Share(Mean):
@@ -67,31 +63,122 @@ class Perplexity(Mean):
         return f"{value:,.{2 if value < 1000 else 0}f}" if value < 1e6 else f"{value:.1e}"
 
 
-class Matthews(Mean):
-    """Matthews correlation of two yes-or-no answers; each example (guess, gold)."""
+class Confusion(Mean):
+    """What a table of (gold, guess) counts is worth; each example (guess, gold) as places among the labels."""
+
+    def __init__(self, labels: int = 2):
+        super().__init__()
+        self.labels = labels
 
     def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        guess, gold = np.asarray(judged, bool).T
-        return np.stack([guess & gold, ~guess & ~gold, guess & ~gold, ~guess & gold], 1).astype(np.float64)
+        guess, gold = np.asarray(judged, np.int64).reshape(-1, 2).T
+        found = np.zeros((len(guess), self.labels * self.labels))
+        found[np.arange(len(guess)), gold * self.labels + guess] = 1
+        return found
+
+    def table(self, sums: np.ndarray) -> np.ndarray:
+        return np.asarray(sums, np.float64).reshape(*sums.shape[:-1], self.labels, self.labels)
+
+
+class MacroF1(Confusion):
+    """The mean over classes of F1. A class that is neither there nor guessed does not count."""
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        tp, tn, fp, fn = np.moveaxis(np.asarray(sums, np.float64), -1, 0)
-        below = np.sqrt((tp + fp) * (tp + fn) * (tn + fp) * (tn + fn))
-        return np.where(below > 0, (tp * tn - fp * fn) / np.where(below > 0, below, 1), 0.0)
+        f1, there = _f1_by_class(self.table(sums))
+        return (f1 * there).sum(-1) / np.maximum(there.sum(-1), 1)
+
+
+class BinaryF1(Confusion):
+    """F1 of the last of two labels."""
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        return _f1_by_class(self.table(sums))[0][..., -1]
+
+
+class Matthews(Confusion):
+    """Matthews correlation for any number of classes (Gorodkin 2004); 0 where all is one class."""
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        table = self.table(sums)
+        right, whole = np.trace(table, axis1=-2, axis2=-1), table.sum((-2, -1))
+        gold, guess = table.sum(-1), table.sum(-2)
+        below = (whole**2 - (guess**2).sum(-1)) * (whole**2 - (gold**2).sum(-1))
+        return np.where(below > 0, (right * whole - (gold * guess).sum(-1)) / np.sqrt(np.where(below > 0, below, 1)), 0.0)
+
+
+def _f1_by_class(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """(F1 of each class, whether it is there or guessed), [..., labels]."""
+    right, all_of = np.diagonal(table, axis1=-2, axis2=-1), table.sum(-1) + table.sum(-2)
+    return 2 * right / np.maximum(all_of, 1), all_of > 0
+
+
+class Pearson(Mean):
+    """Correlation of two numbers; each example (guess, gold). 0 where one of them never changes."""
+
+    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+        pairs = self.ready(np.asarray(judged, np.float64).reshape(-1, 2))
+        x, y = (pairs - pairs.mean(0)).T           # centred first: sums of squares far from 0 lose digits
+        return np.stack([x, y, x * x, y * y, x * y], 1)
+
+    def ready(self, pairs: np.ndarray) -> np.ndarray:
+        return pairs
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        x, y, xx, yy, xy = np.moveaxis(np.asarray(sums, np.float64), -1, 0) / examples
+        spread = np.sqrt(np.maximum(xx - x * x, 0) * np.maximum(yy - y * y, 0))
+        return np.where(spread > 1e-12, (xy - x * y) / np.where(spread > 1e-12, spread, 1), 0.0)
+
+
+class Spearman(Pearson):
+    """The same of ranks, equal numbers sharing theirs. Its interval keeps the ranks of the whole sample."""
+
+    def ready(self, pairs: np.ndarray) -> np.ndarray:
+        return np.stack([_ranks(column) for column in pairs.T], 1)
+
+
+def _ranks(numbers: np.ndarray) -> np.ndarray:
+    _, place, times = np.unique(numbers, return_inverse=True, return_counts=True)
+    return (np.cumsum(times) - (times - 1) / 2)[place]
+
+
+class Shared(Mean):
+    """F1 of things found; each example (shared, guessed, right). 1 where there is nothing and nothing is said."""
+
+    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+        return np.asarray(judged, np.float64).reshape(-1, 3)
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        shared, guessed, right = np.moveaxis(np.asarray(sums, np.float64), -1, 0)
+        return np.where(guessed + right > 0, 2 * shared / np.maximum(guessed + right, 1), 1.0)
+
+
+class Ratio(Mean):
+    """Right of all; each example (right, all)."""
+
+    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+        return np.asarray(judged, np.float64).reshape(-1, 2)
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        return sums[..., 0] / np.maximum(sums[..., 1], 1)
 
 
 class Bleu(Mean):
     """BLEU of the whole set by sacrebleu; each example (what was written, [references])."""
 
-    def __init__(self) -> None:
-        super().__init__(scale=1.0)
+    def __init__(self, digits: int = 1, chinese: bool = False):
+        super().__init__(scale=1.0, digits=digits)
         try:
-            self.library: Any = importlib.import_module("sacrebleu.metrics").BLEU(effective_order=False)
+            library: Any = importlib.import_module("sacrebleu.metrics").BLEU
         except ImportError as error:
             raise Fault("BLEU needs the package sacrebleu.", "Install it:  pip install 'foreword[tasks]'") from error
+        self.library = library(effective_order=False)
+        self.chinese = library(effective_order=False, tokenize="zh") if chinese else self.library      # by characters
 
     def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        found = [self.library.corpus_score([text], [[reference] for reference in references]) for text, references in judged]
+        found = []
+        for text, references in judged:
+            library = self.chinese if has_chinese(references[0]) else self.library
+            found.append(library.corpus_score([text], [[one] for one in references]))
         return np.asarray([[*one.counts, *one.totals, one.sys_len, one.ref_len] for one in found], np.float64)
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
@@ -107,7 +194,7 @@ def value(metric: Metric, judged: Sequence[Any]) -> float:
     return float(metric.of(metric.columns(judged).sum(0), len(judged)))
 
 
-def difference(metric: Metric, first: Sequence[Any], second: Sequence[Any]) -> tuple[float, Interval]:
+def difference(metric: Metric, first: Sequence[Any], second: Sequence[Any], seed: int = 0) -> tuple[float, Interval]:
     """second - first on the same examples, and where it lies when the same examples are drawn again for both."""
     a, b = metric.columns(first), metric.columns(second)
     n = a.shape[1]
@@ -116,80 +203,7 @@ def difference(metric: Metric, first: Sequence[Any], second: Sequence[Any]) -> t
         return metric.of(sums[..., n:], examples) - metric.of(sums[..., :n], examples)
 
     both = np.concatenate([a, b], 1)
-    return float(apart(both.sum(0), len(both))), bootstrap(both, apart)
-
-
-# --- one answer beside its references --------------------------------------------------------------------------------
-
-_ARTICLES = re.compile(r"\b(a|an|the)\b")
-_PUNCTUATION = str.maketrans("", "", string.punctuation)
-
-
-def normalised(answer: str) -> str:
-    """As SQuAD compares answers: small letters, no punctuation, no articles, single spaces (Rajpurkar et al. 2016)."""
-    return " ".join(_ARTICLES.sub(" ", answer.lower().translate(_PUNCTUATION)).split())
-
-
-def exact_match(guess: str, references: Sequence[str]) -> float:
-    return float(any(normalised(guess) == normalised(reference) for reference in references))
-
-
-def word_f1(guess: str, references: Sequence[str]) -> float:
-    """Overlap in words with the nearest reference."""
-    return max(_f1(normalised(guess).split(), normalised(reference).split()) for reference in references)
-
-
-def _f1(guess: list[str], gold: list[str]) -> float:
-    if not guess or not gold:
-        return float(guess == gold)
-    return f_measure((Counter(guess) & Counter(gold)).total(), len(guess), len(gold))
-
-
-def f_measure(shared: int, guessed: int, right: int) -> float:
-    """The harmonic mean of shared / guessed and shared / right."""
-    return 2 * shared / (guessed + right) if guessed + right else 0.0
-
-
-def same_text(guess: str, references: Sequence[str]) -> float:
-    """Equal but for white space around."""
-    return float(guess.strip() in {reference.strip() for reference in references})
-
-
-_NOT_A_WORD = re.compile(r"[^a-z0-9]+")
-
-
-def rouge(order: int | None) -> Callable[[str, Sequence[str]], float]:
-    """ROUGE-n, or ROUGE-L for None: the F-measure with the best reference (Lin 2004), without stemming."""
-    def score(guess: str, references: Sequence[str]) -> float:
-        return max(_rouge(_words(guess), _words(reference), order) for reference in references)
-    return score
-
-
-def _words(text: str) -> list[str]:
-    return [word for word in _NOT_A_WORD.split(text.lower()) if word]
-
-
-def _rouge(guess: list[str], gold: list[str], order: int | None) -> float:
-    if order is None:
-        return f_measure(_common(guess, gold), len(guess), len(gold))
-    grams = [Counter(zip(*(words[i:] for i in range(order)))) for words in (guess, gold)]
-    return f_measure((grams[0] & grams[1]).total(), grams[0].total(), grams[1].total())
-
-
-def _common(first: list[str], second: list[str]) -> int:
-    """The length of the longest common subsequence."""
-    row = [0] * (len(second) + 1)
-    for word in first:
-        corner = 0
-        for i, other in enumerate(second, 1):
-            corner, row[i] = row[i], corner + 1 if word == other else max(row[i], row[i - 1])
-    return row[-1]
-
-
-TEXT: dict[str, Callable[[str, Sequence[str]], float]] = {
-    "exact": same_text, "exact_match": exact_match, "f1": word_f1,
-    "rouge1": rouge(1), "rouge2": rouge(2), "rougeL": rouge(None),
-}
+    return float(apart(both.sum(0), len(both))), bootstrap(both, apart, seed)
 
 
 def finite(number: float) -> float | None:

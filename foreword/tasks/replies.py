@@ -1,8 +1,4 @@
-"""How good replies are: near a person's (BLEU, NIST), unlike each other (distinct, entropy), and not dull.
-
-A metric looks at one reply at a time and then at all that it noted, so that the same notes, drawn again and again, say how
-sure a difference is.
-"""
+"""How good replies are: near a person's (BLEU, NIST), different from each other (distinct, entropy), and not dull."""
 
 from __future__ import annotations
 
@@ -15,17 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from foreword.basics.messages import Fault
-from foreword.basics.seeds import chance
+from foreword.tasks.confidence import Interval
+from foreword.tasks.metrics import Bleu, Mean, Metric, difference, value
+from foreword.text.words import HAN
 
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
-_TOKEN = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+(?:['’][^\W_{_HAN}]+)*|[^\w\s]")
+_TOKEN = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’][^\W_{HAN}]+)*|[^\w\s]")
 _SENTENCE = re.compile(r"[.!?,;…。！？，；～~]+")
 # what can be said to anything; a reply is dull if all of its sentences are among these
 DULL = ("i don't know", "i do not know", "i don't know what to say", "i'm not sure", "i am not sure", "i have no idea", "no idea",
         "i see", "ok", "okay", "yes", "no", "yeah", "well", "oh", "thank you", "i don't think so", "i don't understand",
         "嗯", "嗯嗯", "哦", "好", "好的", "是的", "不知道", "我不知道", "我也不知道", "不清楚", "谢谢", "呵呵", "哈哈")
-DRAWS = 1000
 
 
 def tokens(text: str) -> list[str]:
@@ -33,51 +28,83 @@ def tokens(text: str) -> list[str]:
     return [token.lower() for token in _TOKEN.findall(text)]
 
 
-def grams(said: Sequence[str], n: int) -> list[tuple[str, ...]]:
+def ngrams(said: Sequence[str], n: int) -> list[tuple[str, ...]]:
     return list(zip(*(said[i:] for i in range(n))))
 
 
-@dataclass(frozen=True)
-class Metric:
-    """`note` looks at a reply and a person's in its place; `sum_up` makes a number of what was noted."""
+# --- metrics as functions of sums ---------------------------------------------------------------------------------------
 
+
+class Distinct(Mean):
+    """Different n-grams as a share of all (Li et al. 2016); each example its n-grams."""
+
+    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+        place = {gram: number for number, gram in enumerate(dict.fromkeys(gram for some in judged for gram in some))}
+        found = np.zeros((len(judged), max(len(place), 1)), np.float32)
+        for row, some in enumerate(judged):
+            for gram, times in Counter(some).items():
+                found[row, place[gram]] = times
+        return found
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        return (sums > 0).sum(-1) / np.maximum(sums.sum(-1), 1)
+
+
+class Entropy(Distinct):
+    """Of the n-grams' distribution, in nats (Zhang et al. 2018)."""
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        shares = sums / np.maximum(sums.sum(-1, keepdims=True), 1)
+        return -(shares * np.log(np.where(shares > 0, shares, 1))).sum(-1)
+
+
+class Nist(Mean):
+    """NIST (Doddington 2002); each example its matched information and number of n-grams by n, its length, the reference's."""
+
+    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+        return np.asarray(judged, np.float64)
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        n = (sums.shape[-1] - 2) // 2
+        counts, said, meant = sums[..., n: 2 * n], sums[..., -2], sums[..., -1]
+        precision = (sums[..., :n] / np.where(counts > 0, counts, np.inf)).sum(-1)
+        ratio = np.minimum(1.0, said / np.where(meant > 0, meant, np.inf))
+        steepness = math.log(0.5) / math.log(1.5) ** 2        # half as good at two thirds of the length
+        return np.where(ratio > 0, precision * np.exp(steepness * np.log(np.where(ratio > 0, ratio, 1)) ** 2), 0.0)
+
+
+# --- from a reply and a person's in its place to what is summed ---------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ReplyMetric:
     name: str
-    note: Callable[[str, str], Any]
-    sum_up: Callable[[Sequence[Any]], float]
-    better: int = 1              # 1: more is better; -1: less; 0: neither
-    percent: bool = False
+    metric: Metric
+    judge: Callable[[str, str], Any]             # of a reply and its reference
+    better: int = 1                              # 1: more is better; -1: less; 0: neither
+
+    def judged(self, replies: Sequence[str], references: Sequence[str]) -> list[Any]:
+        return [self.judge(reply, reference) for reply, reference in zip(replies, references)]
 
     def of(self, replies: Sequence[str], references: Sequence[str]) -> float:
-        return self.sum_up([self.note(reply, reference) for reply, reference in zip(replies, references)])
-
-    def shown(self, value: float, sign: bool = False) -> str:
-        return f"{value:{'+' if sign else ''}.1%}" if self.percent else f"{value:{'+' if sign else ''}.2f}"
+        return value(self.metric, self.judged(replies, references))
 
 
-def distinct(n: int) -> Metric:
-    """Different n-grams as a share of all (Li et al. 2016)."""
-    def share(noted: Sequence[list]) -> float:
-        every = [gram for grams in noted for gram in grams]
-        return len(set(every)) / max(len(every), 1)
-    return Metric(f"distinct-{n}", lambda reply, reference: grams(tokens(reply), n), share, percent=True)
+def distinct(n: int) -> ReplyMetric:
+    return ReplyMetric(f"distinct-{n}", Distinct(unit="%"), lambda reply, reference: ngrams(tokens(reply), n))
 
 
-def entropy(n: int) -> Metric:
-    """Of the n-grams' distribution, in nats (Zhang et al. 2018)."""
-    def nats(noted: Sequence[list]) -> float:
-        counts = np.asarray(list(Counter(gram for grams in noted for gram in grams).values()), float)
-        shares = counts / max(counts.sum(), 1)
-        return float(-(shares * np.log(shares)).sum()) if len(counts) else 0.0
-    return Metric(f"entropy-{n}", lambda reply, reference: grams(tokens(reply), n), nats)
+def entropy(n: int) -> ReplyMetric:
+    return ReplyMetric(f"entropy-{n}", Entropy(1.0, 2), lambda reply, reference: ngrams(tokens(reply), n))
 
 
-def dull(listed: Iterable[str] = DULL) -> Metric:
+def dull(listed: Iterable[str] = DULL) -> ReplyMetric:
     known = {_plain(phrase) for phrase in listed}
 
     def is_dull(reply: str, reference: str) -> bool:
         said = [_plain(part) for part in _SENTENCE.split(reply)]
         return all(part in known for part in said if part)
-    return Metric("dull replies", is_dull, _mean, better=-1, percent=True)
+    return ReplyMetric("dull replies", Mean(unit="%"), is_dull, better=-1)
 
 
 def _plain(text: str) -> str:
@@ -85,95 +112,59 @@ def _plain(text: str) -> str:
     return re.sub(r"[\W_]", "", text.lower())
 
 
-def bleu() -> Metric:
-    """BLEU-4 of sacrebleu, in percent; Chinese by characters."""
-    try:
-        from sacrebleu.metrics.bleu import BLEU
-    except ImportError as error:
-        raise Fault("BLEU needs the package sacrebleu.", "Install it:  pip install sacrebleu") from error
-    scorers = {name: BLEU(effective_order=True, tokenize=name) for name in ("13a", "zh")}
-
-    def note(reply: str, reference: str) -> Any:
-        found = scorers["zh" if re.search(f"[{_HAN}]", reference) else "13a"].sentence_score(reply, [reference])
-        return [*found.counts, *found.totals, found.sys_len, found.ref_len]
-
-    def whole(noted: Sequence[Any]) -> float:
-        summed = np.asarray(noted).sum(0).tolist()
-        return BLEU.compute_bleu(summed[:4], summed[4:8], summed[8], summed[9], smooth_method="exp").score
-    return Metric("BLEU-4", note, whole)
+def bleu() -> ReplyMetric:
+    return ReplyMetric("BLEU-4", Bleu(digits=2, chinese=True), lambda reply, reference: (reply, [reference]))
 
 
-def nist(references: Sequence[str], n: int = 4) -> Metric:
-    """NIST (Doddington 2002): matched n-grams, each worth the information it carries in the references."""
-    seen: Counter[tuple[str, ...]] = Counter()
-    words = 0
-    for reference in references:
-        said = tokens(reference)
-        words += len(said)
-        for size in range(1, n + 1):
-            seen.update(grams(said, size))
+def nist(references: Sequence[str], n: int = 4) -> ReplyMetric:
+    """Matched n-grams, each worth the information it carries in the references."""
+    said = [tokens(reference) for reference in references]
+    seen = Counter(gram for one in said for size in range(1, n + 1) for gram in ngrams(one, size))
+    words = sum(map(len, said))
 
-    def worth(gram: tuple[str, ...]) -> float:
+    def information(gram: tuple[str, ...]) -> float:
         return math.log2((seen[gram[:-1]] if len(gram) > 1 else words) / seen[gram])
 
-    def note(reply: str, reference: str) -> list[float]:
+    def judge(reply: str, reference: str) -> list[float]:
         said, meant = tokens(reply), tokens(reference)
-        matched = [Counter(grams(said, size)) & Counter(grams(meant, size)) for size in range(1, n + 1)]
-        return [*(sum(worth(gram) * times for gram, times in each.items()) for each in matched),
+        matched = [Counter(ngrams(said, size)) & Counter(ngrams(meant, size)) for size in range(1, n + 1)]
+        return [*(sum(information(gram) * times for gram, times in each.items()) for each in matched),
                 *(max(0, len(said) - size + 1) for size in range(1, n + 1)), len(said), len(meant)]
-
-    def whole(noted: Sequence[list[float]]) -> float:
-        *rest, said, meant = np.asarray(noted, float).sum(0).tolist()
-        precision = sum(info / count for info, count in zip(rest[:n], rest[n:]) if count)
-        ratio = min(1.0, said / meant) if meant else 0.0
-        steepness = math.log(0.5) / math.log(1.5) ** 2        # half as good at two thirds of the length
-        return precision * math.exp(steepness * math.log(ratio) ** 2) if ratio else 0.0
-    return Metric(f"NIST-{n}", note, whole)
+    return ReplyMetric(f"NIST-{n}", Nist(1.0, 2), judge)
 
 
-def length() -> Metric:
-    return Metric("length", lambda reply, reference: len(tokens(reply)), _mean, better=0)
+def length() -> ReplyMetric:
+    return ReplyMetric("length", Mean(1.0, 2), lambda reply, reference: len(tokens(reply)), better=0)
 
 
-def _mean(noted: Sequence[float]) -> float:
-    return float(np.mean(noted)) if len(noted) else 0.0
-
-
-def metrics(references: Sequence[str], dull_phrases: Iterable[str] = DULL) -> list[Metric]:
+def metrics(references: Sequence[str], dull_phrases: Iterable[str] = DULL) -> list[ReplyMetric]:
     """All of them, for replies to prompts that people answered with `references`."""
     return [bleu(), nist(references), distinct(1), distinct(2), entropy(4), length(), dull(dull_phrases)]
 
 
 @dataclass(frozen=True)
-class Difference:
-    """One system beside another on the same prompts."""
+class PairedReplies:
+    """One system's replies beside another's to the same prompts: a metric of both, and the interval of the difference."""
 
-    metric: Metric
+    metric: ReplyMetric
     first: float
     second: float
-    low: float            # of second - first: 95 of 100 draws of the prompts lie between
-    high: float
+    interval: Interval
 
     @property
     def sign(self) -> int:
-        """1: the second is surely better; -1: surely worse; 0: it could be either."""
-        rises = 1 if self.low > 0 else -1 if self.high < 0 else 0
-        return rises * self.metric.better
+        """1: the second is significantly better; -1: worse; 0: it could be either."""
+        low, high = self.interval
+        return self.metric.better * (1 if low > 0 else -1 if high < 0 else 0)
 
     def __str__(self) -> str:
-        show = self.metric.shown
-        return (f"{self.metric.name} {show(self.first)} -> {show(self.second)} "
-                f"(difference {show(self.low, True)} to {show(self.high, True)})")
+        show = self.metric.metric.shown
+        low, high = (("+" if bound >= 0 else "-") + show(abs(bound)) for bound in self.interval)
+        return f"{self.metric.name} {show(self.first)} -> {show(self.second)} (difference {low} to {high})"
 
 
-def compared(metric: Metric, first: Sequence[str], second: Sequence[str], references: Sequence[str], seed: int = 0,
-             draws: int = DRAWS) -> Difference:
-    """Both systems' replies to the same prompts, and to prompts drawn again from them (a paired bootstrap)."""
-    noted = [[metric.note(reply, reference) for reply, reference in zip(replies, references)] for replies in (first, second)]
-    found = []
-    for draw in range(draws):
-        chosen = chance(seed, draw).integers(len(references), size=len(references))
-        one, two = (metric.sum_up([notes[i] for i in chosen]) for notes in noted)
-        found.append(two - one)
-    low, high = np.quantile(found, [0.025, 0.975]).tolist()
-    return Difference(metric, metric.sum_up(noted[0]), metric.sum_up(noted[1]), low, high)
+def compared(metric: ReplyMetric, first: Sequence[str], second: Sequence[str], references: Sequence[str],
+             seed: int = 0) -> PairedReplies:
+    one, two = (metric.judged(replies, references) for replies in (first, second))
+    _, interval = difference(metric.metric, one, two, seed)
+    return PairedReplies(metric, value(metric.metric, one), value(metric.metric, two), interval)

@@ -17,15 +17,16 @@ from foreword.text import compressed
 from foreword.text.document import Dialogue
 from foreword.text.encoding import decoded
 from foreword.text.rows import Lines, RowFault, json_rows
+from foreword.text.words import HAN
 
 UTTERANCE_END = "__eou__"
 KEYS = ("turns", "dialogue", "dialog", "conversation", "messages", "text")       # customary names of the turns in jsonl
 SAID = ("text", "content", "value", "utterance")       # and of the words of one turn, where turns are objects
 _WEIGHTED = re.compile(r"([01])(?:\.0)? (.*)", re.DOTALL)
 _LABELS = re.compile(r"[\d\s]*")
-_HAN = "\u2e80-\u2fdf\u3000-\u303f\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff00-\uffef…—“”‘’·～"
+_HAN = f"{HAN}\u2e80-\u2fdf\u3000-\u303f\uff00-\uffef…—“”‘’·～"        # radicals and punctuation too
 _BESIDE_HAN = re.compile(f"(?<=[{_HAN}]) (?=\\S)|(?<=\\S) (?=[{_HAN}])")
-_A_HAN, _TWO_HAN = re.compile("[\u3400-\u9fff]"), re.compile("[\u3400-\u9fff]{2}")
+_A_HAN, _TWO_HAN = re.compile(f"[{HAN}]"), re.compile(f"[{HAN}]{{2}}")
 
 Form = Callable[[Any], Dialogue]
 

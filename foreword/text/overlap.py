@@ -25,11 +25,12 @@ import numpy as np
 from foreword.basics.files import write_atomically
 from foreword.basics.messages import Fault
 from foreword.text.dedup import word_hashes
+from foreword.text.words import HAN
 
 RATE = 1e-8
 SHARE_OF = 8                  # words in a row whose share is told (GPT-2)
 FEWEST, MOST = 8, 13          # between these lies the N that makes an example dirty (GPT-3)
-_SINGLE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_SINGLE = f"{HAN}\u3040-\u30ff"        # kana too
 _WORD = re.compile(f"[{_SINGLE}]|[^\\W_{_SINGLE}]+")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 Texts = Callable[[], Iterable[str]]        # gives the same texts each time it is called

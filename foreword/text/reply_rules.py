@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from foreword.text.document import Dialogue
+from foreword.text.words import HAN, words
 
 Rule = Callable[[str, str], str]
 
@@ -25,17 +26,10 @@ MOST_WORDS = 200
 OFTEN, BLAND_SHARE = 1000, 0.9
 PRUNED_AT = 10_000_000        # three-word sequences remembered while counting; beyond, those seen once are forgotten
 
-_HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"
 _URL = re.compile(r"https?://|\bwww\.", re.IGNORECASE)
-_WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+(?:['’][^\W_{_HAN}]+)*")
 _SAME_WORD = re.compile(r"\b(\w+)(?:\W+\1\b){2,}", re.IGNORECASE)
-_SAME_HAN = re.compile(rf"([{_HAN}]{{2,8}}?)\1{{2,}}")
+_SAME_HAN = re.compile(rf"([{HAN}]{{2,8}}?)\1{{2,}}")
 _LETTER = re.compile(r"[^\W\d_]")
-
-
-def words(text: str) -> list[str]:
-    """Lower-case words; each Chinese character is one."""
-    return [word.lower() for word in _WORD.findall(text)]
 
 
 def web_address(source: str, reply: str) -> str:
@@ -53,7 +47,7 @@ def no_frequent_word(source: str, reply: str) -> str:
 def other_script(source: str, reply: str) -> str:
     """For Chinese, in the place of the frequent words: at least half of the letters are Chinese characters."""
     letters = _LETTER.findall(reply)
-    return "" if letters and 2 * len(re.findall(f"[{_HAN}]", reply)) >= len(letters) else "less than half of it is Chinese"
+    return "" if letters and 2 * len(re.findall(f"[{HAN}]", reply)) >= len(letters) else "less than half of it is Chinese"
 
 
 def brackets(source: str, reply: str) -> str:
@@ -67,7 +61,7 @@ def too_long(source: str, reply: str) -> str:
 def offensive(phrases: Iterable[str]) -> Rule:
     """Whole phrases only: a listed word inside a longer one does no harm. Chinese has no borders between words to ask for."""
     listed = [re.escape(phrase.strip()) for phrase in phrases if phrase.strip()]
-    bounded = [one if re.search(f"[{_HAN}]", one) else rf"(?<!\w){one}(?!\w)" for one in listed]
+    bounded = [one if re.search(f"[{HAN}]", one) else rf"(?<!\w){one}(?!\w)" for one in listed]
     found = re.compile("|".join(bounded) or r"(?!)", re.IGNORECASE)
     return lambda source, reply: "a phrase of the offensive list" if found.search(reply) else ""
 

@@ -16,6 +16,7 @@ import numpy as np
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.kernels import tokenize
 from foreword.kernels.tokenize import address
+from foreword.text.words import HAN
 from foreword.tokens.page import GAP, UNSEEN, CharacterTable, Page
 from foreword.tokens.quick import flat
 from foreword.tokens.tokenizer import Tokenizer
@@ -25,9 +26,8 @@ MARKS = ("sentence_end", "word_start")
 _SPACE, _LETTER, _SINGLE = 0, 1, 2                            # as tokenize.c knows them, and the bits that follow
 _WHITE, _IN_CJK, _CLOSES, _STOPS, _FULLY_STOPS, _IN_WORDS = 4, 8, 16, 32, 64, 128
 _classes = np.full(0x110000, UNSEEN, np.uint8)       # filled in as characters are met
-_CJK = ("\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
-        "\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003ffff")
-_IDEOGRAPH = re.compile("[\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]")       # BERT's CJK: no kana
+_CJK = f"{HAN}\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\uac00-\ud7a3"        # radicals, kana and Hangul too
+_IDEOGRAPH = re.compile(f"[{HAN}]")
 _CLOSING = "\"'”’»)\\]}』」》〉）】〕"
 # A full stop of its script ends a sentence wherever it stands; a Western one before white space, the end, or CJK.
 # Possessive, and only from the start of a run: lines of dots must not cost the square of their length.

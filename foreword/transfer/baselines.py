@@ -17,6 +17,7 @@ from foreword.tasks.example import Example
 from foreword.tasks.judging import METRICS, Scored, scored
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.tasks.metrics import value
+from foreword.text.words import mostly_chinese
 from foreword.transfer import TRANSFER_KINDS
 from foreword.transfer.kinds import transfer_kind_of
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from foreword.transfer.kinds.base import TransferKind
 
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)        # C of logistic regression, 1 / alpha of ridge: the larger, the less is held back
-CHINESE = 0.2                                    # of the letters: then characters are counted, not words
 Embed = Callable[[Sequence[str]], np.ndarray]
 Texts = Sequence[tuple[str, ...]]
 
@@ -61,11 +61,6 @@ def library(name: str) -> Any:
 # --- features -----------------------------------------------------------------------------------------------------------
 
 
-def letters_are_chinese(texts: Texts) -> bool:
-    sample = "".join(text for row in texts[:500] for text in row)
-    return sum("\u4e00" <= sign <= "\u9fff" for sign in sample) > CHINESE * max(sum(sign.isalpha() for sign in sample), 1)
-
-
 class Words:
     """TF-IDF of single words and pairs of neighbours; of characters where the text is Chinese.
 
@@ -80,7 +75,8 @@ class Words:
     def fit(self, texts: Texts) -> Words:
         shown = self._shown(texts)
         make = library("sklearn.feature_extraction.text").TfidfVectorizer
-        how = {"analyzer": "char"} if letters_are_chinese(shown) else {"token_pattern": r"(?u)\b\w+\b"}
+        chinese = mostly_chinese(text for row in shown[:500] for text in row)
+        how = {"analyzer": "char"} if chinese else {"token_pattern": r"(?u)\b\w+\b"}
         self.counter = make(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32, **how)
         try:
             self.counter.fit([text for row in shown for text in row])

@@ -14,10 +14,11 @@ from foreword.networks.features import trunk_of
 from foreword.report import Facts, Plot, Report, Sample, Section, Table, Text
 from foreword.report.plots import curves
 from foreword.runs.folder import RunFolder
+from foreword.tasks.confidence import Interval
 from foreword.tasks.example import groups
 from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import Interval, Metric, difference
+from foreword.tasks.metrics import Metric, difference
 from foreword.transfer.baselines import Baseline, judged
 from foreword.transfer.finetune import PUBLISHED
 from foreword.transfer.kinds import transfer_kind_of

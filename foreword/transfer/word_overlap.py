@@ -8,7 +8,9 @@ from collections.abc import Iterable
 
 import numpy as np
 
-WORD = re.compile(r"[\u3400-\u9fff]|[^\W_]+")        # a Chinese character is a word
+from foreword.text.words import HAN
+
+WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")        # a Chinese character is a word
 POWERS = (0.0, 0.5, 1.0)                             # of the length by which what is shared is divided
 
 

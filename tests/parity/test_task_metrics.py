@@ -7,7 +7,7 @@ import json
 import pytest
 
 from foreword.evaluate.likelihood import encode_pair
-from foreword.tasks import metrics
+from foreword.tasks import text_match
 from foreword.tasks.metrics import Bleu, difference, value
 
 
@@ -22,7 +22,7 @@ def test_rouge_is_google_s(summaries, ours, theirs):
     scorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer([theirs], use_stemmer=False)
     for guess, references in summaries:
         expected = max(scorer.score(reference, guess)[theirs].fmeasure for reference in references)
-        assert metrics.TEXT[ours](guess, references) == pytest.approx(expected, abs=1e-12)
+        assert text_match.TEXT[ours](guess, references) == pytest.approx(expected, abs=1e-12)
 
 
 def test_answers_are_compared_as_the_squad_script_does(data):
@@ -32,8 +32,8 @@ def test_answers_are_compared_as_the_squad_script_does(data):
     answers = [answer["text"] for article in articles for paragraph in article["paragraphs"][:8] for asked in paragraph["qas"]
                for answer in asked["answers"]]
     for guess, gold in [*zip(answers, answers[1:]), ("", "x"), ("U.S.", "us"), ("An apple's", "apples"), ("Straße – 5%", "the STRASSE 5")]:
-        assert metrics.normalised(guess) == official.normalize_answer(guess)
-        assert metrics.word_f1(guess, [gold]) == pytest.approx(official.f1_abstractive([guess], [gold]))
+        assert text_match.normalised(guess) == official.normalize_answer(guess)
+        assert text_match.word_f1(guess, [gold]) == pytest.approx(official.f1_abstractive([guess], [gold]))
 
 
 def test_bleu_from_sums_over_sentences_is_sacrebleu_of_the_corpus(data):

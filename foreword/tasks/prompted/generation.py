@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from foreword.tasks.example import Unusable
-from foreword.tasks.metrics import TEXT, Bleu, Mean, Metric, Share
+from foreword.tasks.metrics import Bleu, Mean, Metric, Share
 from foreword.tasks.prompted.request import Continue, Judged, PromptedKind, Request
 from foreword.tasks.template import Row, items, names, render, value
+from foreword.tasks.text_match import TEXT
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 NAMES = {"exact": "exact", "exact_match": "exact match", "f1": "F1", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2",

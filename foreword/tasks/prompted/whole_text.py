@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from foreword.tasks.confidence import Interval, bootstrap
 from foreword.tasks.detokenise import FORMATS, Format
-from foreword.tasks.intervals import bootstrap
-from foreword.tasks.metrics import Interval, Mean, Metric
+from foreword.tasks.metrics import Mean, Metric
 from foreword.tasks.prompted.request import Judged, PromptedKind, Request
 from foreword.tasks.template import Row, render
 
@@ -42,13 +42,13 @@ class PerUnit(Mean):
 
     def __init__(self, unit: float, perplexity: bool = False):
         super().__init__(scale=1.0, digits=2 if perplexity else 4)
-        self.unit, self.perplexity = unit, perplexity
+        self.per, self.perplexity = unit, perplexity
 
     def columns(self, judged: Sequence[Any]) -> np.ndarray:
         return np.concatenate([np.stack(one, 1) for one in judged])
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        each = sums[..., 0] / sums[..., 1] / self.unit
+        each = sums[..., 0] / sums[..., 1] / self.per
         with np.errstate(over="ignore"):
             return np.exp(each) if self.perplexity else each
 

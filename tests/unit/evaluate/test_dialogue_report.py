@@ -10,7 +10,8 @@ from foreword.evaluate.dialogue import DialogueReport, Prompt, judged, prompts
 from foreword.generate.chat import Candidate, Reply
 from foreword.generate.rerank import ReplyRanking
 from foreword.tasks import replies
-from foreword.tasks.replies import Difference, Metric
+from foreword.tasks.metrics import Mean
+from foreword.tasks.replies import PairedReplies, ReplyMetric
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_all_systems_answer_the_same_prompts_with_the_same_candidates():
     assert list(report.rows())[3]["MMI"] == "number 3 is good"
 
 
-METRICS = {name: Metric(name, lambda a, b: 0, lambda noted: 0.0, better) for name, better in (
+METRICS = {name: ReplyMetric(name, Mean(), lambda a, b: 0, better) for name, better in (
     ("dull replies", -1), ("distinct-1", 1), ("distinct-2", 1), ("BLEU-4", 1), ("NIST-4", 1))}
 
 
@@ -84,12 +85,12 @@ METRICS = {name: Metric(name, lambda a, b: 0, lambda noted: 0.0, better) for nam
     ({"NIST-4": (1, 2)}, "nearer to what people said (NIST-4)"),
 ])
 def test_the_verdict_follows_the_intervals(signs, words):
-    differences = [Difference(metric, 0, 0, *signs.get(name, (-0.1, 0.1))) for name, metric in METRICS.items()]
+    differences = [PairedReplies(metric, 0, 0, signs.get(name, (-0.1, 0.1))) for name, metric in METRICS.items()]
     report = DialogueReport("", [], {"person": []}, differences, [], [Prompt(("a",), "b")] * 30)
     assert words in report.verdict()
 
 
 def test_few_prompts_give_no_verdict():
-    differences = [Difference(metric, 0, 0, -0.2, -0.1) for metric in METRICS.values()]
+    differences = [PairedReplies(metric, 0, 0, (-0.2, -0.1)) for metric in METRICS.values()]
     report = DialogueReport("", replies.metrics(["a"]), {}, differences, [], [Prompt(("a",), "b")] * 5)
     assert "too few" in report.verdict()

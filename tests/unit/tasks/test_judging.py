@@ -10,11 +10,12 @@ from scipy import stats
 from sklearn import metrics as sklearn
 
 from foreword.basics.messages import Fault
-from foreword.tasks.chinese_answers import character_exact, character_f1, pieces
 from foreword.tasks.entities import entities
 from foreword.tasks.example import Example, Span
-from foreword.tasks.judging import METRICS, Spearman, scored
+from foreword.tasks.judging import METRICS, scored
 from foreword.tasks.labelled_task import load
+from foreword.tasks.metrics import Spearman
+from foreword.tasks.text_match import character_exact, character_f1, pieces
 
 LABELS = ("a", "b", "c")
 DICE = np.random.default_rng(0)

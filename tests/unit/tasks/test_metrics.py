@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from foreword.basics.seeds import chance
-from foreword.tasks import metrics
-from foreword.tasks.intervals import wilson
+from foreword.tasks import text_match
+from foreword.tasks.confidence import wilson
 from foreword.tasks.metrics import Matthews, Mean, Perplexity, Share, difference, value
 
 
@@ -68,15 +68,15 @@ def test_a_difference_is_paired():
 
 
 def test_answers_are_compared_as_squad_does():
-    assert metrics.normalised("The  Eiffel-Tower, a tower!") == "eiffeltower tower"
-    assert metrics.exact_match("the Cat.", ["a dog", "cat"]) == 1.0
-    assert metrics.word_f1("red big cat", ["the cat sat"]) == pytest.approx(2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2))
-    assert metrics.word_f1("the", ["an"]) == 1.0         # nothing is left of either
-    assert metrics.word_f1("", ["cat"]) == 0.0
+    assert text_match.normalised("The  Eiffel-Tower, a tower!") == "eiffeltower tower"
+    assert text_match.exact_match("the Cat.", ["a dog", "cat"]) == 1.0
+    assert text_match.word_f1("red big cat", ["the cat sat"]) == pytest.approx(2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2))
+    assert text_match.word_f1("the", ["an"]) == 1.0         # nothing is left of either
+    assert text_match.word_f1("", ["cat"]) == 0.0
 
 
 def test_rouge_by_hand():
-    assert metrics.rouge(1)("the cat sat", ["the cat ran off"]) == pytest.approx(2 * 2 / 7)
-    assert metrics.rouge(2)("the cat sat", ["the cat ran off"]) == pytest.approx(2 * 1 / 5)
-    assert metrics.rouge(None)("a b c d", ["b d a c"]) == pytest.approx(2 * 2 / 8)
-    assert metrics.rouge(1)("", ["x"]) == 0.0
+    assert text_match.rouge(1)("the cat sat", ["the cat ran off"]) == pytest.approx(2 * 2 / 7)
+    assert text_match.rouge(2)("the cat sat", ["the cat ran off"]) == pytest.approx(2 * 1 / 5)
+    assert text_match.rouge(None)("a b c d", ["b d a c"]) == pytest.approx(2 * 2 / 8)
+    assert text_match.rouge(1)("", ["x"]) == 0.0

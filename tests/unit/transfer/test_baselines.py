@@ -98,8 +98,8 @@ def test_chinese_is_counted_by_character():
         lambda good: Example(name, ("".join(DICE.permutation(list("房间服务早餐位置" + ("喜" if good else "怒")))),), "good" if good else "bad"))(
         bool(DICE.integers(2))), labels=("bad", "good"))
     assert baselines.words(chinese).test[0].value == 1
-    assert baselines.letters_are_chinese([("房间 very 很好的服务员",)])
-    assert not baselines.letters_are_chinese([("a long sentence with 一 sign",)])
+    assert baselines.mostly_chinese(["房间 very 很好的服务员"])
+    assert not baselines.mostly_chinese(["a long sentence with 一 sign"])
 
 
 def test_what_cannot_be_done_is_said():
