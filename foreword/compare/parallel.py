@@ -23,7 +23,8 @@ from foreword.basics.processes import end_at_once, process_pool
 from foreword.basics.progress import say, ticking
 from foreword.runs.folder import RunFolder
 from foreword.runs.loop import RunLoop
-from foreword.training.hardware import Hardware, free_memory
+from foreword.training.hardware import Hardware
+from foreword.training.memory import free_memory
 
 TIMED = 6                     # steps for each number of threads
 LEAST = 60.0                  # seconds of work, below which starting other processes does not pay

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from foreword.assembly.build import allotted, shape_of
 from foreword.assembly.recipe import Recipe
@@ -17,7 +17,7 @@ from foreword.networks.base import Inputs, Model
 from foreword.parts.block import layers
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.hardware import Hardware
-from foreword.training.room import ON_THE_WAY_BACK, SPARE
+from foreword.training.memory import BACKWARD, kept_for_backward, rows_that_fit
 
 LOGITS = 256        # guesses whose logits exist at one time, about (parts/cross_entropy.py)
 
@@ -43,13 +43,12 @@ class Needs:
         return self.weights + self.gradients + self.optimizer + self.beside
 
     def rows_that_fit(self, free: int, recompute: bool) -> int:
-        """As the learner will find (training/room.py), before the weights are there."""
-        left = SPARE * free - self.fixed
-        return max(0, int(left / (ON_THE_WAY_BACK * (self.row_recomputed if recompute else self.row))))
+        """As the learner will find, before the weights are there."""
+        return rows_that_fit(free, self.fixed, self.row_recomputed if recompute else self.row)
 
     def peak(self, rows: int, recompute: bool) -> int:
         """Bytes at the fullest moment of a step that takes so many rows at once, beside what the program itself takes."""
-        return self.fixed + int(ON_THE_WAY_BACK * rows * (self.row_recomputed if recompute else self.row))
+        return self.fixed + int(BACKWARD * rows * (self.row_recomputed if recompute else self.row))
 
 
 def needs(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware) -> Needs:
@@ -122,17 +121,8 @@ def _shapes_only() -> Iterator[None]:
 
 def _kept(model: Model, recipe: Recipe, rows: int, hardware: Hardware) -> int:
     """Bytes that a forward pass of the network keeps for the way back, beside the weights."""
-    weights = {p.untyped_storage()._cdata for p in model.parameters()}
-    seen: dict[int, Any] = {}
-
-    def note(tensor: Tensor) -> Tensor:
-        storage = tensor.untyped_storage()
-        if storage._cdata not in weights:
-            seen[storage._cdata] = storage        # held, so that no other takes its number
-        return tensor
-
     ids = torch.zeros(rows, positions_in(recipe), dtype=torch.long, device=hardware.device)
-    with torch.autograd.graph.saved_tensors_hooks(note, lambda tensor: tensor), hardware.autocast():
+    with kept_for_backward(model.parameters()) as kept, hardware.autocast():
         last = model.network(Inputs(ids)).last
     # the head reads the last vectors, and makes their slopes on the way
-    return sum(storage.nbytes() for storage in seen.values()) + 2 * last.untyped_storage().nbytes()
+    return kept.bytes + 2 * last.untyped_storage().nbytes()

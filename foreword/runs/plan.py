@@ -12,7 +12,8 @@ from foreword.basics.messages import duration, thousands
 from foreword.runs.needs import Needs, needs
 from foreword.runs.probe import pace
 from foreword.tokens.vocabulary import Vocabulary
-from foreword.training.hardware import Hardware, free_memory
+from foreword.training.hardware import Hardware
+from foreword.training.memory import free_memory
 
 DAY = 86400.0
 

@@ -19,7 +19,8 @@ from foreword.parts.visible import Causal, Everywhere, Pattern
 from foreword.runs.needs import Needs, guessed, scores
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.compiling import products_a_second
-from foreword.training.hardware import Hardware, free_memory
+from foreword.training.hardware import Hardware
+from foreword.training.memory import free_memory
 
 SECONDS = 3.0          # that one way of timing may take, about
 REACHED = 0.55         # of the pace of a large matrix product: what training of 10M parameters and more reaches in our benchmarks

@@ -43,7 +43,7 @@ def train(recipe: Recipe, data: Path | Sequence[Source], out: Path, tensorboard:
         say(f"{out}: trains {start} further")
     loop.resume()
     if run.passport().get("finished") and loop.trainer.spent() >= 1.0:
-        more = ("A budget in steps, tokens or epochs would go on with it" if loop.trainer.sated() else
+        more = ("A budget in steps, tokens or epochs would go on with it" if loop.trainer.passes_done() else
                 "A larger --budget would go on with it")
         say(f"{out}: this run is finished; nothing is left to do. {more}.")
     else:
@@ -143,7 +143,7 @@ class TextWorkload:
             say("read of each source: " + ", ".join(f"{one['name']} {one['epochs']:.2f} epochs" for one in sources))
         if isinstance(loop.model, Model):
             facts["flops"] = 6 * loop.model.parameter_count() * progress.tokens
-        if trainer.sated():
+        if trainer.passes_done():
             say(f"the text was read {trainer.passes:g} times, and more would be learned by heart: it ends before its budget "
                 f"of {loop.recipe.training.budget} (training.passes). More text, or a larger network, would use the rest.")
         say(f"{loop.recipe.name}: {thousands(progress.tokens)} tokens in {duration(progress.seconds)}; "

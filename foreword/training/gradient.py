@@ -20,10 +20,11 @@ from foreword.networks.base import Model, State
 from foreword.objectives.base import Batch, Objective
 from foreword.parts.block import layers
 from foreword.tokens.tokenizer import Tokenizer
-from foreword.training import OPTIMIZERS, SCHEDULES, room
+from foreword.training import OPTIMIZERS, SCHEDULES
 from foreword.training.compiling import Compiling
-from foreword.training.hardware import Hardware, free_memory, give_back_memory, keep_memory
+from foreword.training.hardware import Hardware
 from foreword.training.learner import Report, TrainingSpec
+from foreword.training.memory import free_memory, give_back_memory, keep_memory, largest_part
 from foreword.training.optimizers import OptimizerSpec
 from foreword.training.ranks import Ranks
 from foreword.training.schedules import Ramp, Schedule
@@ -164,7 +165,7 @@ class GradientLearner:
     def _what_fits(self, batch: Batch) -> int:
         """Rows in one pass: all of them if the memory is large enough."""
         wanted = min(self.spec.micro_batch or batch.size, batch.size)
-        fit = self.ranks.least(room.largest(self, batch, free_memory(self.hardware.device)))
+        fit = self.ranks.least(largest_part(self, batch, free_memory(self.hardware.device)))
         if wanted <= fit:
             return wanted
         least = "training.recompute=true or a smaller network.context would need less."

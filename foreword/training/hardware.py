@@ -1,8 +1,7 @@
-"""What the machine offers: devices, number formats, memory. None of it belongs to a recipe; all of it is said."""
+"""What the machine offers: devices and number formats. None of it belongs to a recipe; all of it is said."""
 
 from __future__ import annotations
 
-import ctypes
 import json
 import platform
 import subprocess
@@ -10,7 +9,6 @@ import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Literal
 
 import torch
@@ -23,9 +21,6 @@ Compile = Literal["auto", "on", "off"]
 PRECISIONS: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 SHORT = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
 WORTH = 1.3        # a lower precision is chosen by itself only where it multiplies this much faster
-
-
-TRIM, THRESHOLD = -1, -3        # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
 
 
 @dataclass(frozen=True)
@@ -128,38 +123,3 @@ def speed(precision: str) -> float | None:
             known.parent.mkdir(parents=True, exist_ok=True)
             write_json(known, facts)
     return facts[precision]
-
-
-def give_back_memory(at_least: int = 4 * 2**20) -> None:
-    """Large tensors go back to the system when they are done with (glibc would keep them, in pieces: a tenth more)."""
-    _tell_malloc(THRESHOLD, at_least)
-
-
-def keep_memory() -> None:
-    """What the tensors of one step leave free stays with the process: the next step would only ask for it again."""
-    _tell_malloc(THRESHOLD, 32 * 2**20)        # the most that glibc allows
-    _tell_malloc(TRIM, 2**31 - 1)
-
-
-def _tell_malloc(parameter: int, value: int) -> None:
-    with suppress(OSError, AttributeError):        # another system than one with glibc
-        ctypes.CDLL(None).mallopt(parameter, value)
-
-
-def free_memory(device: str) -> int:
-    """Bytes that a run may still take."""
-    if device.startswith("cuda"):
-        return torch.cuda.mem_get_info(torch.device(device))[0]
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-        free = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
-    except (OSError, StopIteration):
-        import os
-        free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    for limit, used in (("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-                        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes")):
-        try:
-            free = min(free, int(Path(limit).read_text()) - int(Path(used).read_text()))
-        except (OSError, ValueError):        # no limit ("max"), or no such file
-            continue
-    return free

@@ -32,7 +32,7 @@ class Duty:
     do: Callable[[], None]
     done: int = 0
 
-    def turns(self, progress: Progress, spent: float, epochs: float) -> int:
+    def times_due(self, progress: Progress, spent: float, epochs: float) -> int:
         """How many times it has fallen due since the beginning of the run."""
         if self.period.__class__ is float:
             return int(spent / float(self.period) + 1e-9)
@@ -57,14 +57,14 @@ class Trainer:
         share = self.budget.spent(at.step, at.tokens, epochs, at.seconds)
         return share if self.passes is None else max(share, epochs / self.passes)
 
-    def sated(self) -> bool:
+    def passes_done(self) -> bool:
         """Whether it ended because the text was read often enough, with time left."""
         return self.passes is not None and self.stream.epochs(self.progress.step) >= self.passes - 1e-9
 
     def run(self) -> bool:
         """True when the budget was spent, False when asked to stop before."""
         for duty in self.duties:
-            duty.done = self._turns(duty)       # a resumed run does not repeat what was done before
+            duty.done = self._times_due(duty)       # a resumed run does not repeat what was done before
         before, last = self.clock(), self.progress.seconds
         while (spent := self.spent()) < 1.0 - 1e-9:
             if self.stopping:
@@ -77,18 +77,18 @@ class Trainer:
             self.progress.seconds = last + self.clock() - before
             self.watch(self.progress, self.spent(), report)
             for duty in self.duties:
-                if (turns := self._turns(duty)) > duty.done:
-                    duty.done = turns
+                if (times := self._times_due(duty)) > duty.done:
+                    duty.done = times
                     duty.do()
         self.learner.finish(self.held_out())
         return True
 
-    def _turns(self, duty: Duty) -> int:
-        return duty.turns(self.progress, self.spent(), self.stream.epochs(self.progress.step))
+    def _times_due(self, duty: Duty) -> int:
+        return duty.times_due(self.progress, self.spent(), self.stream.epochs(self.progress.step))
 
     def record(self) -> dict[str, Any]:
         """The mean of what was reported since the last record; what only some steps report is a mean over those."""
         pending, self.progress.pending = self.progress.pending, []
-        told = {name: [values[name] for values in pending if name in values] for each in pending for name in each}
-        means = {name: sum(values) / len(values) for name, values in told.items()}
+        reported = {name: [values[name] for values in pending if name in values] for each in pending for name in each}
+        means = {name: sum(values) / len(values) for name, values in reported.items()}
         return {"step": self.progress.step, "tokens": self.progress.tokens, **means}

@@ -19,7 +19,7 @@ from foreword.networks.features import Features
 from foreword.objectives.by_task import ByTask, head_of
 from foreword.objectives.examples import FromExamples
 from foreword.tokens.tokenizer import Tokenizer
-from foreword.training.hardware import free_memory
+from foreword.training.memory import free_memory
 
 INITS = ("pretrained", "scratch", "shuffled")
 KEPT = 2**30        # bytes of what a frozen trunk says of examples, which then need not be read again

@@ -19,7 +19,7 @@ from foreword.runs.needs import flops_of, guessed, needs, positions_in, scores
 from foreword.runs.plan import lines, plan
 from foreword.runs.probe import Pace
 from foreword.tokens.vocabulary import Vocabulary
-from foreword.training import room
+from foreword.training import memory
 from foreword.training.hardware import Hardware
 
 WORDS = Vocabulary(97, -1, ())
@@ -76,10 +76,10 @@ def test_a_band_costs_what_its_blocks_cost():
 
 @every_shape
 def test_memory_kept_for_the_way_back_is_what_a_real_pass_keeps(name):
-    """The learner measures real tensors before its first step (training/room.py); here none exist."""
+    """The learner measures real tensors before its first step (training/memory.py); here none exist."""
     recipe = small(name)
     learner = recipe.training.learner(model_for(recipe, WORDS), recipe.objective, None, Hardware())
-    one, two = (room.kept(learner, batch_for(recipe, rows)) for rows in (1, 2))
+    one, two = (memory.kept_by(learner, batch_for(recipe, rows)) for rows in (1, 2))
     assert needs(recipe, WORDS, Hardware()).row == pytest.approx(two - one, rel=0.1)
 
 

@@ -8,9 +8,10 @@ import torch
 from foreword.basics.messages import Fault
 from foreword.batches.stream import Ahead
 from foreword.parts.block import layers
-from foreword.training import compiling, gradient, hardware, room
+from foreword.training import compiling, gradient, hardware, memory
 from foreword.training.compiling import Compiling
-from foreword.training.hardware import Hardware, free_memory, precisions, speed
+from foreword.training.hardware import Hardware, precisions, speed
+from foreword.training.memory import free_memory
 from tests.tiny import GRADIENT, learner_for, take_steps, tiny
 
 
@@ -58,15 +59,15 @@ def test_a_batch_in_parts_learns_the_same_and_too_large_a_one_is_answered(name, 
     whole, stream = learner_for(recipe, store_of(recipe), dtype=torch.float64)
     take_steps(whole, stream, range(2))
     batch = stream.batch(0)
-    one, two = room.kept(whole, batch.rows(0, 1)), room.kept(whole, batch.rows(0, 2))
+    one, two = memory.kept_by(whole, batch.rows(0, 1)), memory.kept_by(whole, batch.rows(0, 2))
     assert two > one > 0
     fixed = 3 * sum(p.numel() * p.element_size() for p in whole.model.parameters())
-    tight = int((fixed + one + 2 * room.ON_THE_WAY_BACK * (two - one)) / room.SPARE) + 1000       # room for some two rows
+    tight = int((fixed + one + 2 * memory.BACKWARD * (two - one)) / memory.SPARE) + 1000       # room for some two rows
     monkeypatch.setattr(gradient, "free_memory", lambda device: tight)
     narrow, _ = learner_for(recipe, store_of(recipe), dtype=torch.float64)
     with pytest.raises(Fault) as fault:
         narrow.step(batch, 0, 0.0)
-    fit = room.largest(narrow, batch, tight)
+    fit = memory.largest_part(narrow, batch, tight)
     assert 1 <= fit < batch.size
     assert f"{fit:,} rows do" in fault.value.what
     assert "--auto-batch" in fault.value.do
@@ -86,7 +87,7 @@ def test_blocks_computed_again_give_the_same_gradient_and_keep_less(name, store_
     again, stream = learner_for(recipe, store_of(recipe))
     kept, _ = learner_for(tiny(name), store_of(recipe))
     batch = stream.batch(0)
-    assert room.kept(again, batch) < 0.7 * room.kept(kept, batch)
+    assert memory.kept_by(again, batch) < 0.7 * memory.kept_by(kept, batch)
     assert again.step(batch, 0, 0.0).values == kept.step(batch, 0, 0.0).values
 
 

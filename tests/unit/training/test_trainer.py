@@ -76,13 +76,13 @@ def test_it_steps_until_the_budget_is_spent(made, budget, steps):
     assert all(0 <= spent < 1 for _, _, spent in trainer.learner.taken)
 
 
-@pytest.mark.parametrize(("budget", "passes", "steps", "sated"), [
+@pytest.mark.parametrize(("budget", "passes", "steps", "done"), [
     ("60s", 1.5, 12, True), ("5s", 1.5, 5, False), ("60s", None, 60, False), ("20", 1.5, 20, False), ("3epochs", 1.5, 24, False)])
-def test_wall_clock_ends_after_so_many_passes_through_the_text_and_no_other_budget_does(made, budget, passes, steps, sated):
+def test_wall_clock_ends_after_so_many_passes_through_the_text_and_no_other_budget_does(made, budget, passes, steps, done):
     trainer = made(budget, passes=passes)
-    assert not trainer.sated()
+    assert not trainer.passes_done()
     assert trainer.run()
-    assert trainer.sated() is sated
+    assert trainer.passes_done() is done
     assert trainer.progress.step == steps
     shares = [spent for _, _, spent in trainer.learner.taken]
     assert shares == [pytest.approx(step / steps) for step in range(steps)], "the schedule ends where the training does"
