@@ -23,7 +23,7 @@ TRIM, THRESHOLD = -1, -3     # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
 
 
 def rows_that_fit(free: int, fixed: float, row: int) -> int:
-    """How many rows one pass can take, if so many bytes are free, so many are needed whatever the rows, and each row keeps this."""
+    """How many rows one pass can take; bytes that are free, that are needed whatever the rows, and that each row keeps."""
     return max(0, int((SPARE * free - fixed) / (BACKWARD * max(row, 1))))
 
 
