@@ -66,7 +66,7 @@ class LoadedModel(TrainedModel):
         if any(not len(one.ids) for one in texts):
             raise Fault("there is no text to score.")
         if self.fills:
-            found = [bits.pseudo_score(self.model, self.tokenizer, [one]) for one in texts]
+            found = [bits.pseudo_score(self.with_heads, self.tokenizer, [one]) for one in texts]
             return found[0] if isinstance(text, str) else found
         policy = bits.policy(self.language_model.context, stride, self.tokenizer.has("[end]"))
         found = []
@@ -121,14 +121,14 @@ class LoadedModel(TrainedModel):
         if pool not in ("mean", "first", "last"):
             raise Fault(f"pool {pool!r} is not one of mean, first, last.")
         rows = self._framed([texts] if isinstance(texts, str) else texts)
-        found = np.zeros((len(rows), self.model.network.width), np.float32)
+        found = np.zeros((len(rows), self.with_heads.network.width), np.float32)
         for row, vectors in self._vectors(rows, layer):
             found[row] = {"mean": vectors.mean(0), "first": vectors[0], "last": vectors[-1]}[pool].float().numpy()
         return found
 
     def _framed(self, texts: Sequence[str], specials: bool = False) -> list[np.ndarray]:
         """Ids as this model expects to read them, within its context."""
-        limit, around = self.model.network.context, "[cls]" in self.recipe.objective.specials
+        limit, around = self.with_heads.network.context, "[cls]" in self.recipe.objective.specials
         room = None if limit is None else limit - 2 * around
         found, cut = [], 0
         for text in texts:
@@ -149,7 +149,7 @@ class LoadedModel(TrainedModel):
 
     def _vectors(self, rows: Sequence[np.ndarray], layer: int = -1) -> Iterator[tuple[int, Tensor]]:
         """(number of a row, its vectors of a layer [tokens, width]), rows of like length read together."""
-        network = self.model.network
+        network = self.with_heads.network
         for some in by_length([len(row) for row in rows], AT_ONCE):
             lengths = torch.tensor([len(rows[row]) for row in some])
             ids = torch.zeros(len(some), int(lengths.max()), dtype=torch.int64)
@@ -186,7 +186,7 @@ class LoadedModel(TrainedModel):
         return answers[0] if isinstance(text, str) else answers
 
     def _guesses(self, ids: np.ndarray, place: int, vector: Tensor, k: int) -> list[Guess]:
-        likely = self.model.heads["tokens"].log_probs(vector).exp().topk(k)
+        likely = self.with_heads.heads["tokens"].log_probs(vector).exp().topk(k)
         found = []
         for probability, token in zip(likely.values.tolist(), likely.indices.tolist()):
             filled = ids.copy()
@@ -208,12 +208,12 @@ class LoadedModel(TrainedModel):
     def logits(self, ids: Sequence[int]) -> np.ndarray:
         """[tokens, vocabulary] float32: what others compare us with."""
         self._need("logits")
-        given, size, limit = np.asarray(ids, np.int64), self.model.network.table().size(0), self.model.network.context
+        given, size, limit = np.asarray(ids, np.int64), self.with_heads.network.table().size(0), self.with_heads.network.context
         if given.ndim != 1 or not len(given):
             raise Fault("logits are asked for a list of ids, at least one.")
         if strange := given[(given < 0) | (given >= size)].tolist():
             raise Fault(f"{self.name} has ids 0 to {size - 1:,}; {strange[0]:,} is not one of them.")
         if limit is not None and len(given) > limit:
             raise Fault(f"{self.name} reads at most {limit:,} ids at once; these are {len(given):,}.", "Give fewer.")
-        output = self.model.network(Inputs(torch.from_numpy(given)[None]))
-        return self.model.heads["tokens"].logits(output.last[0]).float().numpy()
+        output = self.with_heads.network(Inputs(torch.from_numpy(given)[None]))
+        return self.with_heads.heads["tokens"].logits(output.last[0]).float().numpy()

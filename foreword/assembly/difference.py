@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
 
 
-def difference(one: dict[str, Any], other: dict[str, Any], at: str = "") -> list[str]:
+def difference(one: Mapping[str, object], other: Mapping[str, object], at: str = "") -> list[str]:
     """What differs between two recipes' values, one line each."""
     found = []
     for key in dict.fromkeys([*one, *other]):
@@ -19,5 +19,5 @@ def difference(one: dict[str, Any], other: dict[str, Any], at: str = "") -> list
     return found
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     return "(not given)" if value is None else json.dumps(value, ensure_ascii=False)

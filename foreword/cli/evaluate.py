@@ -89,7 +89,8 @@ def score_text(paths: list[str], corpus: Corpus, stride: int | None, mix: bool, 
         scores["mixture"], weights = score_mixture(opened, answers, corpus, stride)
     lines = []
     for name, cost in costs.items():
-        left = f"; {', '.join(whole)} stays float32" if (whole := left_in_float32(coarse[f"{name}, {precision}"].model)) else ""
+        whole = left_in_float32(coarse[f"{name}, {precision}"].with_heads)
+        left = f"; {', '.join(whole)} stays float32" if whole else ""
         lines.append(f"{name}: {precision} costs {round(cost['cost'], 4) + 0.0:.4f} {cost['unit']}{left}")        # never -0.0000
     table = results(scores, corpus.name, weights)
     return Report("Bits per byte", [], [Section(table.title, *table.blocks, Text(lines) if lines else None)], {

@@ -97,7 +97,7 @@ def score_corpus(model: TrainedModel, corpus: Corpus, stride: int | None = None,
                         "Leave out --charge-ends.")
         texts = (text.closed(model.tokenizer.special("[end]")) for text in texts)
     if "fill" in model.abilities:
-        return TextScores(bits.pseudo_score(model.model, model.tokenizer, texts), [])
+        return TextScores(bits.pseudo_score(model.with_heads, model.tokenizer, texts), [])
     whole = corpus.limit or (TokenStore.open(corpus.path, corpus.split).total_bytes if corpus.stored else 0)
 
     def tell(done: int) -> None:

@@ -21,6 +21,7 @@ from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.progress import say
 from foreword.exchange import hugging_face
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.learner import LearnedModel
 from foreword.training.trainer import Progress
 
 FORMAT = 1
@@ -128,7 +129,7 @@ class RunFolder:
                         f"Remove {checkpoint} and give the same command again; it goes on from what was saved before.") from error
         return tensors, Progress(**progress)
 
-    def publish(self, recipe: Recipe, model: Any, tokenizer: Tokenizer, card: str) -> None:
+    def publish(self, recipe: Recipe, model: LearnedModel, tokenizer: Tokenizer, card: str) -> None:
         """The model as it is now, as a Hugging Face folder."""
         try:
             write_folder(self.path / "model", lambda partial: hugging_face.write(partial, recipe, model, tokenizer, card))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import torch
 
@@ -18,6 +18,7 @@ from foreword.parts.frozen import check_precision, freeze
 from foreword.runs.folder import RunFolder
 from foreword.runs.place import ModelPlace, model_place
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.learner import LearnedModel
 
 ABILITIES = ("score", "generate", "translate", "fill", "predict", "embed", "neighbours")        # in the order they are named
 
@@ -54,7 +55,7 @@ def _open_step(run: RunFolder, place: ModelPlace) -> Loaded:
 class TrainedModel:
     """A model, its recipe and its tokenizer. What it can do depends on what it is; asked for more, it says what it can."""
 
-    def __init__(self, name: str, recipe: Recipe, model: Any, tokenizer: Tokenizer | None, precision: str = "float32"):
+    def __init__(self, name: str, recipe: Recipe, model: LearnedModel, tokenizer: Tokenizer | None, precision: str = "float32"):
         self.name, self.recipe, self._tokenizer, self.precision = name, recipe, tokenizer, precision
         if not isinstance(model, Model) and precision != "float32":
             raise Fault(f"{name} ({recipe.name}) counts: it has no weights that could be {precision}.",
@@ -90,8 +91,11 @@ class TrainedModel:
         return [*found, "logits"] if heads and "tokens" in heads else found
 
     @property
-    def reads_on(self) -> bool:
-        return "score" in self.abilities
+    def with_heads(self) -> Model:
+        """The network and its heads."""
+        if not isinstance(self.model, Model):
+            raise Fault(f"{self.name} ({self.recipe.name}) is no network; it can {', '.join(self.abilities)}.")
+        return self.model
 
     @property
     def fills(self) -> bool:

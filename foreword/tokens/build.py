@@ -17,7 +17,7 @@ from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExec
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -34,7 +34,16 @@ from foreword.tokens import turns
 from foreword.tokens.kinds import TokenizerSpec
 from foreword.tokens.page import Page
 from foreword.tokens.quick import flat
-from foreword.tokens.store import FORMAT, PER_DOCUMENT, SPLITS, TokenStore, read_content
+from foreword.tokens.store import (
+    FORMAT,
+    PER_DOCUMENT,
+    SPLITS,
+    Shard,
+    SplitContent,
+    StoreContent,
+    TokenStore,
+    read_content,
+)
 from foreword.tokens.tokenizer import Tokenizer
 
 SMALL = 4 * 2**20              # bytes below which starting processes costs more than it saves,
@@ -53,9 +62,18 @@ class EncodingJob:
     marks: tuple[str, ...]
 
 
+class UnitRecord(TypedDict):
+    """What is noted of an encoded unit."""
+
+    unknown: int
+    dropped: int                  # characters that an ASCII tokenizer leaves out
+    lost: dict[str, int]          # by split: documents of which the ids do not hold every word
+    splits: dict[str, list[Shard]]
+
+
 def build_store(paths: Sequence[Path] | Mapping[str, Sequence[Path]], out: Path, tokenizer: Tokenizer | TokenizerSpec,
                 documents: str = "auto", column: str = "text", fractions: Fractions = FRACTIONS,
-                marks: Sequence[str] = marking.MARKS, workers: int | None = None, sample: int = 200 * 2**20) -> dict[str, Any]:
+                marks: Sequence[str] = marking.MARKS, workers: int | None = None, sample: int = 200 * 2**20) -> StoreContent:
     """Make the store `out` (or find it already made) and return the content of its store.json.
 
     Paths by split ("train", "valid", "test") go there whole; of others, `fractions` of the documents go to each.
@@ -85,15 +103,16 @@ def build_store(paths: Sequence[Path] | Mapping[str, Sequence[Path]], out: Path,
         ready = _tokenizer(folder, tokenizer, work, fractions, sample)
         job = EncodingJob(folder, fractions, marks)
         records = _encode_all(job, work, workers, SMALL * (QUICK if ready.is_quick else 1))
-        content = {"format": FORMAT, "settings": key, "fractions": list(fractions), "marks": list(marks),
-                   "tokenizer": {"name": ready.name, "fingerprint": ready.fingerprint, "size": len(ready),
-                                 "end": ready.vocabulary().end},
-                   "dtype": _dtype(ready).name, "documents": documents, "column": column,
-                   "sources": {"paths": [str(path) for path in paths], "fingerprint": settings["sources"]},
-                   **({} if "" in given else {"given": {split: list(map(str, some)) for split, some in given.items()}}),
-                   "unknown": sum(record["unknown"] for record in records),
-                   "dropped": sum(record["dropped"] for record in records)}
-        content["splits"] = {split: _finish(job, split, records, len(ready)) for split in SPLITS}
+        content: StoreContent = {
+            "format": FORMAT, "settings": key, "fractions": list(fractions), "marks": list(marks),
+            "tokenizer": {"name": ready.name, "fingerprint": ready.fingerprint, "size": len(ready),
+                          "end": ready.vocabulary().end},
+            "dtype": _dtype(ready).name, "documents": documents, "column": column,
+            "sources": {"paths": [str(path) for path in paths], "fingerprint": fingerprint(paths)},
+            "unknown": sum(record["unknown"] for record in records), "dropped": sum(record["dropped"] for record in records),
+            "splits": {split: _finish(job, split, records, len(ready)) for split in SPLITS}}
+        if "" not in given:
+            content["given"] = {split: list(map(str, some)) for split, some in given.items()}
         _no_empty_split(content["splits"], given, fractions, documents)
         write_json(folder / "store.json", content)
         os.rename(folder, out)
@@ -119,7 +138,7 @@ def _tidy(out: Path) -> None:
         scrap.unlink()
 
 
-def _existing(out: Path, key: str) -> dict[str, Any]:
+def _existing(out: Path, key: str) -> StoreContent:
     if out.is_dir() and (out / "store.json").is_file():
         content = read_content(out)
         if content.get("settings") == key:
@@ -216,7 +235,7 @@ def _sample(work: list[Unit], fractions: Fractions, sample: int, ticker: Ticker)
         ticker.update(read / total, f"{thousands(taken)}B of text")
 
 
-def _encode_all(job: EncodingJob, work: list[Unit], workers: int | None, small: int) -> list[dict[str, Any]]:
+def _encode_all(job: EncodingJob, work: list[Unit], workers: int | None, small: int) -> list[UnitRecord]:
     """Every unit's record, in order. Those of an earlier run are read; the others are made."""
     (job.folder / "done").mkdir(exist_ok=True)
     places = [job.folder / "done" / f"{number:05d}.json" for number in range(len(work))]
@@ -302,7 +321,7 @@ def encode_unit(job: EncodingJob, tokenizer: Tokenizer, number: int, unit: Unit)
     writers = [_ShardWriter(job, split, number, tokenizer) for split in SPLITS]
     batch: list[Document] = []
     size = 0
-    record: dict[str, Any] = {"unknown": 0, "dropped": 0, "lost": dict.fromkeys(SPLITS, 0)}
+    record: UnitRecord = {"unknown": 0, "dropped": 0, "lost": dict.fromkeys(SPLITS, 0), "splits": {}}
 
     def flush() -> None:
         nonlocal size
@@ -351,7 +370,7 @@ class _ShardWriter:
     def __init__(self, job: EncodingJob, split: str, number: int, tokenizer: Tokenizer):
         self.folder, self.marked, self.number = job.folder / split, bool(job.marks), number
         self.end, self.dtype, self.vocabulary = tokenizer.vocabulary().end, _dtype(tokenizer), len(tokenizer)
-        self.shards: list[dict[str, Any]] = []
+        self.shards: list[Shard] = []
         self._start()
 
     def _start(self) -> None:
@@ -382,7 +401,7 @@ class _ShardWriter:
             if self.tokens >= SHARD:
                 self._write()
 
-    def close(self) -> list[dict[str, Any]]:
+    def close(self) -> list[Shard]:
         if self.rows:
             self._write()
         return self.shards
@@ -402,7 +421,7 @@ class _ShardWriter:
         self._start()
 
 
-def _finish(job: EncodingJob, split: str, records: list[dict[str, Any]], vocabulary: int) -> dict[str, Any]:
+def _finish(job: EncodingJob, split: str, records: list[UnitRecord], vocabulary: int) -> SplitContent:
     """Join what was noted per shard (sizes of documents, counts of ids) into one file each."""
     folder = job.folder / split
     shards = [shard for record in records for shard in record["splits"][split]]
@@ -430,7 +449,7 @@ def _finish(job: EncodingJob, split: str, records: list[dict[str, Any]], vocabul
             "lost": sum(record.get("lost", {}).get(split, 0) for record in records)}
 
 
-def _no_empty_split(splits: dict[str, dict[str, Any]], given: Mapping[str, Sequence[Path]], fractions: Fractions,
+def _no_empty_split(splits: dict[str, SplitContent], given: Mapping[str, Sequence[Path]], fractions: Fractions,
                     documents: str) -> None:
     number = sum(split["documents"] for split in splits.values())
     if not number:

@@ -13,7 +13,7 @@ from collections import OrderedDict
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
 import numpy as np
 
@@ -29,13 +29,61 @@ HEADER = 128           # bytes before the numbers in an .npy file
 OPEN_AT_ONCE = 64      # a mapped file keeps a file descriptor, and a large corpus has thousands of shards
 
 
+class Shard(TypedDict):
+    """One file of ids."""
+
+    name: str
+    tokens: int
+    documents: int
+    bytes: int
+    checksum: str
+
+
+class SplitContent(TypedDict):
+    tokens: int
+    documents: int
+    bytes: int
+    shards: list[Shard]
+    lost: NotRequired[int]        # documents of which the ids do not hold every word
+
+
+class TokenizerContent(TypedDict):
+    name: str
+    fingerprint: str
+    size: int
+    end: int
+
+
+class SourceContent(TypedDict):
+    paths: list[str]
+    fingerprint: str
+
+
+class StoreContent(TypedDict):
+    """store.json."""
+
+    format: int
+    settings: str                 # the key of all that the store was made from
+    fractions: list[float]
+    marks: list[str]
+    tokenizer: TokenizerContent
+    dtype: str
+    documents: str
+    column: str
+    sources: SourceContent
+    unknown: int
+    dropped: int
+    given: NotRequired[dict[str, list[str]]]        # the files of each split, where the splits were given
+    splits: dict[str, SplitContent]
+
+
 class TokenStore:
     """The ids of many documents of one split, memory-mapped, with their sizes in bytes."""
 
-    def __init__(self, folder: Path, split: str, content: dict[str, Any]):
+    def __init__(self, folder: Path, split: str, content: StoreContent):
         self.folder, self.split, self.content = folder, split, content
         about = content["splits"][split]
-        self.shards: list[dict[str, Any]] = about["shards"]
+        self.shards: list[Shard] = about["shards"]
         self.tokens: int = about["tokens"]
         self.documents: int = about["documents"]
         self.total_bytes: int = about["bytes"]
@@ -63,7 +111,8 @@ class TokenStore:
     @staticmethod
     def has(folder: Path, split: str) -> bool:
         """Whether a store has any text in a split."""
-        return bool(read_content(whole_folder(Path(folder)))["splits"].get(split, {}).get("tokens"))
+        splits = read_content(whole_folder(Path(folder)))["splits"]
+        return split in splits and splits[split]["tokens"] > 0
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -180,7 +229,7 @@ class TokenStore:
         return {**kept, "_mapped": OrderedDict()}
 
 
-def read_content(folder: Path) -> dict[str, Any]:
+def read_content(folder: Path) -> StoreContent:
     """store.json, checked to be of this format."""
     if not (folder / "store.json").is_file():
         raise Fault(f"{folder} is not a token store: it has no store.json." if folder.exists()
