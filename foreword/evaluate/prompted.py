@@ -13,7 +13,7 @@ from foreword.evaluate.requests import PromptedModel, RequestCounts, answer
 from foreword.tasks.confidence import Interval
 from foreword.tasks.metrics import Metric, difference, value
 from foreword.tasks.prompted.request import Judged, Request
-from foreword.tasks.task import Prompt, Question, Task
+from foreword.tasks.task import FewShotPrompt, Question, Task
 
 AT_ONCE = 256        # examples
 
@@ -125,7 +125,7 @@ def prompted_example(task: Task, example: Question, model: PromptedModel, shots:
                                 for request in requests), keep)
 
 
-def most_shots(prompt: Prompt, requests: Sequence[Request], model: PromptedModel) -> int:
+def most_shots(prompt: FewShotPrompt, requests: Sequence[Request], model: PromptedModel) -> int:
     """How many shots leave every request whole."""
     if model.context is None or not prompt.shots:
         return len(prompt.shots)

@@ -62,7 +62,7 @@ class Line(dict[str, Any]):
         self.line = line
 
 
-class Source(Spec):
+class ExampleSource(Spec):
     """What has rows, each a mapping from field to value, in one or more splits."""
 
     def splits(self) -> list[str]:
@@ -81,7 +81,7 @@ class Source(Spec):
         return str(named if isinstance(named, str) else named[0])
 
 
-class Files(Source):
+class Files(ExampleSource):
     """A file for each split."""
 
     train: Names = ""
@@ -185,7 +185,7 @@ class Tsv(Delimited):
         return ((number, line.rstrip("\r").split("\t")) for number, line in numbered(path) if line.strip())
 
 
-class Lines(Source):
+class Lines(ExampleSource):
     """Files whose lines belong together, one file for each field: `test = { english = "test.en", german = "test.de" }`."""
 
     kind: Literal["lines"] = "lines"

@@ -18,7 +18,7 @@ from foreword.tasks import user_files as user_files
 from foreword.tasks.example import Example, Label, Span, Unusable
 from foreword.tasks.files import SPLITS as FILES
 from foreword.tasks.labelled.base import LabelledKind, WrongRow
-from foreword.tasks.template import NoField, Row, value
+from foreword.tasks.template import NoField, Row
 
 __all__ = ["Example", "Label", "LabelledTask", "Span", "load", "part", "unlabelled"]
 
@@ -96,7 +96,7 @@ def _known(word: str, data: Path | None) -> tuple[str, LabelledKind, dict[str, R
     given = {split: Rows(source.shown(file), one.source_rows(file)) for split, file in zip(SPLITS, FILES) if file in there}
     missing = [f"{source.shown(file)} is not there: what is there is cut." for file in source.splits() if file not in there]
     for rows in given.values():
-        _check_fields(learn, rows.rows[0], lambda setting: one.place(f"learn.{setting}"))
+        learn.check_fields(rows.rows[0], lambda setting: one.place(f"learn.{setting}"))
     return one.name, learn, given, missing or ([learn.note] if learn.note else [])
 
 
@@ -114,19 +114,6 @@ def _from_hub(word: str, kind: str) -> tuple[str, LabelledKind, dict[str, Rows],
     first = next(iter(found.values()))
     learn, why = user_files.inferred(first.rows, kind, first.file)
     return name, learn, found, [why]
-
-
-def _check_fields(learn: LabelledKind, row: Row, place: Any, labelled: bool = True) -> None:
-    """Every field that a template speaks of is there."""
-    faults = []
-    for setting, name in learn.fields() if labelled else learn.fields(learn.reads):
-        try:
-            value(name, row)
-        except NoField:
-            faults.append(Fault(f"the rows have no column {name!r}.{did_you_mean(name, row)} Columns: {', '.join(row)}.",
-                                where=place(setting)))
-    if faults:
-        raise Faults(faults)
 
 
 @dataclass
@@ -220,7 +207,7 @@ def _unfit(learn: LabelledKind, given: Mapping[str, Rows], splits: Mapping[str, 
 def unlabelled(path: Path, learn: LabelledKind, columns: Sequence[str] = ()) -> list[Example]:
     """The examples of a file to be labelled: the columns that are read, as in training; others do not matter."""
     rows = user_files.rows_of(path, columns)
-    _check_fields(learn, rows[0], lambda setting: str(path), labelled=False)
+    learn.check_fields(rows[0], lambda setting: str(path), learn.reads)
     read = _read(learn.model_copy(update={"only": {}}), Rows(str(path), rows), labelled=False)
     if read.faults:
         raise Faults(_shortened(read.faults))

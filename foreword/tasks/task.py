@@ -16,11 +16,11 @@ from foreword.basics.seeds import chance, number_of
 from foreword.basics.spec import Spec
 from foreword.tasks import LABELLED_KINDS, PROMPTED_KINDS, SOURCES
 from foreword.tasks.example import Unusable
-from foreword.tasks.files import SPLITS, Missing, SearchPath, Source
+from foreword.tasks.files import SPLITS, ExampleSource, Missing, SearchPath
 from foreword.tasks.hub import Hub
 from foreword.tasks.labelled.base import LabelledKind
 from foreword.tasks.prompted.request import PromptedKind
-from foreword.tasks.template import NoField, Row, value
+from foreword.tasks.template import Row
 
 KNOWN = Path(__file__).parent / "catalogue"
 
@@ -41,7 +41,7 @@ class TaskSpec(Spec):
     name: str
     about: str = ""
     paper: str = ""
-    source: Source
+    source: ExampleSource
     request: PromptedKind | None = None      # how a language model is asked; a task may only be learned
     learn: LabelledKind | None = None       # what is learned from its labels; a task may only be asked
     hub: Hub | None = None           # the same data at huggingface.co
@@ -65,7 +65,7 @@ class TaskSpec(Spec):
 
 
 @dataclass(frozen=True)
-class Prompt:
+class FewShotPrompt:
     """What stands before a question."""
 
     description: str = ""
@@ -116,10 +116,10 @@ class Task:
             raise Fault(f"{self.name} has no example that can be asked.", "; ".join(reasons[:3]))
         return found, reasons
 
-    def prompt(self, example: Question, shots: int, seed: int = 0) -> Prompt:
+    def prompt(self, example: Question, shots: int, seed: int = 0) -> FewShotPrompt:
         """Description and `shots` solved examples drawn for this one, never the question itself."""
         if not shots:
-            return Prompt(self.spec.description, (), self.spec.separator)
+            return FewShotPrompt(self.spec.description, (), self.spec.separator)
         query = self.kind.requests(example.row)[0].query
         chosen: list[str] = []
         for place in chance(seed, number_of(self.name), example.number).permutation(len(self._pool)):
@@ -132,7 +132,7 @@ class Task:
             except Unusable:
                 continue
             if len(chosen) == shots:
-                return Prompt(self.spec.description, tuple(chosen), self.spec.separator)
+                return FewShotPrompt(self.spec.description, tuple(chosen), self.spec.separator)
         raise Fault(f"{self.name} has only {len(chosen):,} other examples in {self.pool!r}; "
                     f"{shots:,} shots cannot be drawn.", f"Give at most --shots {len(chosen)}.")
 
@@ -168,16 +168,7 @@ class Task:
             raise made(fault.what, fault.do, where=fault.where or self.place(f"source.{split}")) from fault
 
     def _check(self, row: Row) -> None:
-        """Every field that a template speaks of is there."""
-        faults = []
-        for setting, name in self.kind.fields():
-            try:
-                value(name, row)
-            except NoField:
-                faults.append(Fault(f"the examples have no field {name!r}.{did_you_mean(name, row)} "
-                                    f"Fields: {', '.join(row)}.", where=self.place(f"request.{setting}")))
-        if faults:
-            raise Faults(faults)
+        self.kind.check_fields(row, lambda setting: self.place(f"request.{setting}"))
         try:
             self.kind.requests(row)
         except TypeError as error:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.spec import Spec
 
 Row = Mapping[str, Any]        # the fields of one example
@@ -81,6 +82,18 @@ class Templated(Spec):
 
     def faults(self) -> list[tuple[str, str]]:
         return [(setting, said) for setting, template in self.templates().items() if (said := wrong(template))]
+
+    def check_fields(self, row: Row, place: Callable[[str], str], settings: Sequence[str] | None = None) -> None:
+        """Every field that a template names is there. `place`: file and line of a setting."""
+        faults = []
+        for setting, name in self.fields(settings):
+            try:
+                value(name, row)
+            except NoField:
+                faults.append(Fault(f"the rows have no column {name!r}.{did_you_mean(name, row)} Columns: {', '.join(row)}.",
+                                    where=place(setting)))
+        if faults:
+            raise Faults(faults)
 
     def fields(self, settings: Sequence[str] | None = None) -> list[tuple[str, str]]:
         """(setting, field of the row) for every field that a template names."""

@@ -29,7 +29,7 @@ Embed = Callable[[Sequence[str]], np.ndarray]
 Texts = Sequence[tuple[str, ...]]
 
 
-class Features(Protocol):
+class TextFeatures(Protocol):
     """From texts to one row of numbers each. What must be learned for it is learned from train only."""
 
     def fit(self, texts: Texts) -> Any: ...
@@ -61,7 +61,7 @@ def library(name: str) -> Any:
 # --- features -----------------------------------------------------------------------------------------------------------
 
 
-class Words:
+class TfIdf:
     """TF-IDF of single words and pairs of neighbours; of characters where the text is Chinese.
 
     Of two texts: both, what they share, where they differ, and how alike they are.
@@ -72,7 +72,7 @@ class Words:
         self.seen = seen
         self.counter: Any = None
 
-    def fit(self, texts: Texts) -> Words:
+    def fit(self, texts: Texts) -> TfIdf:
         shown = self._shown(texts)
         make = library("sklearn.feature_extraction.text").TfidfVectorizer
         chinese = mostly_chinese(text for row in shown[:500] for text in row)
@@ -99,14 +99,14 @@ class Words:
         return [tuple(row[place] for place in self.seen if place < len(row)) for row in texts]
 
 
-class Vectors:
+class ModelVectors:
     """What a model's embed() says of each text, each number brought to mean 0 and spread 1; of two: both, |u - v| and u * v."""
 
     def __init__(self, embed: Embed):
         self.embed = embed
         self.scaler: Any = None
 
-    def fit(self, texts: Texts) -> Vectors:
+    def fit(self, texts: Texts) -> ModelVectors:
         self.scaler = library("sklearn.preprocessing").StandardScaler().fit(self._raw(texts))
         return self
 
@@ -134,14 +134,14 @@ def majority(task: LabelledTask) -> Baseline:
 
 
 def words(task: LabelledTask, seen: Sequence[int] = (0, 1), name: str = "TF-IDF") -> Baseline:
-    return fitted(task, Words(seen), name)
+    return fitted(task, TfIdf(seen), name)
 
 
 def vectors(task: LabelledTask, embed: Embed, name: str = "features") -> Baseline:
-    return fitted(task, Vectors(embed), name)
+    return fitted(task, ModelVectors(embed), name)
 
 
-def fitted(task: LabelledTask, features: Features, name: str) -> Baseline:
+def fitted(task: LabelledTask, features: TextFeatures, name: str) -> Baseline:
     """The strength that is best on dev by the task's first metric; of equals the one that holds back more."""
     kind, right = _fittable(task), [example.label for example in task.train]
     if task.learn.has_classes and len(set(right)) < 2:

@@ -149,7 +149,7 @@ def test_what_is_cut_of_new_text_is_said(base: Path, tmp_path: Path) -> None:
         assert said.code == 0
         assert len(said.out.splitlines()) == 2
         assert f"{tmp_path / 'new.txt'}: 1 texts did not fit 48 tokens: only their first part is read, " in said.err
-    asked = run("evaluate", tmp_path / "run", write(tmp_path / "other.jsonl", changed("classify", text=LONG)))
+    asked = run("test", tmp_path / "run", write(tmp_path / "other.jsonl", changed("classify", text=LONG)))
     assert asked.code == 0
     assert "run: 1 texts did not fit 48 tokens" in asked.err
 

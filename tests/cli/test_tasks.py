@@ -92,7 +92,7 @@ def test_a_task_file_with_faults_says_them_all(made, task):
     assert f"{task}:11  request.normalise.0" in said
     task.write_text(FILE.replace("{word}", "{wrod}"), encoding="utf-8")
     assert run("evaluate", made("gpt2"), task).fault() == (
-        f"{task}:8  request.context\n    the examples have no field 'wrod'. Did you mean word? Fields: word, choices, gold.")
+        f"{task}:8  request.context\n    the rows have no column 'wrod'. Did you mean word? Columns: word, choices, gold.")
 
 
 def test_words_that_are_neither_model_nor_task(made, task):

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from foreword.basics.messages import Fault
-from foreword.tasks.files import SPLITS, SearchPath, Source, text_of
+from foreword.tasks.files import SPLITS, ExampleSource, SearchPath, text_of
 
 
-class Race(Source):
+class Race(ExampleSource):
     """RACE: a folder of passages, each a JSON file {"article", "questions", "options", "answers"}. Fields: one question each."""
 
     kind: Literal["race"] = "race"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from foreword.basics.seeds import chance, number_of
-from foreword.tasks.files import SearchPath, Source
+from foreword.tasks.files import ExampleSource, SearchPath
 
 Asked = tuple[str, int]        # a question, its answer
 
@@ -37,7 +37,7 @@ OPERATIONS: dict[str, Callable[[np.random.Generator], Asked]] = {
 }
 
 
-class Arithmetic(Source):
+class Arithmetic(ExampleSource):
     """Questions drawn by a seed, all different; those of the train split are none of the test split's."""
 
     kind: Literal["arithmetic"] = "arithmetic"

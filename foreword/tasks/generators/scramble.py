@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from foreword.basics.seeds import chance, number_of
-from foreword.tasks.files import SearchPath, Source, text_of
+from foreword.tasks.files import ExampleSource, SearchPath, text_of
 
 COMMONEST = 10_000                              # the paper's: the most frequent words,
 _WORD = re.compile(r"\b[a-z]{5,14}\b")          # longer than four and shorter than fifteen letters
@@ -45,7 +45,7 @@ SCRAMBLES: dict[str, Callable[[str, np.random.Generator], str]] = {
 }
 
 
-class Scramble(Source):
+class Scramble(ExampleSource):
     """The commonest words of a text (of Python's own help if none is given), each scrambled in one way."""
 
     kind: Literal["scramble"] = "scramble"

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from foreword.tasks.confidence import Interval, bootstrap
-from foreword.tasks.detokenise import FORMATS, Format
 from foreword.tasks.metrics import Mean, Metric
 from foreword.tasks.prompted.request import Judged, PromptedKind, Request
 from foreword.tasks.template import Row, render
+from foreword.text.detokenise import FORMATS, Format
 
 STRETCHES = 100         # a text is one example; how sure its score is shows in how unlike its stretches are
 

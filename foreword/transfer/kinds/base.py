@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foreword.batches.encoded import EncodedExample
+from foreword.objectives import LABELLED
 from foreword.objectives.examples import FromExamples
 from foreword.parts.task_heads import Reading
 from foreword.report import Plot
@@ -39,7 +40,10 @@ class TransferKind:
 
     def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> FromExamples:
         """What is learned, as the training examples show it."""
-        raise NotImplementedError
+        spec = LABELLED.find(self.objectives[0])
+        settings = {"labels": tuple(labels), "reading": reading, "dropout": dropout}
+        made: FromExamples = spec(**{name: value for name, value in settings.items() if name in spec.model_fields})
+        return made
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         """What is learned from, or asked. Several of one example are windows."""

@@ -8,9 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foreword.batches.encoded import EncodedExample
-from foreword.objectives.choose import Choose
 from foreword.objectives.examples import FromExamples
-from foreword.parts.task_heads import Reading
 from foreword.report import Plot
 from foreword.report.plots import COUNTS, confusion, confusion_matrix
 from foreword.tasks.example import Example
@@ -24,9 +22,6 @@ from foreword.transfer.word_overlap import POWERS, Rarity, words
 class ChoiceTransfer(TransferKind):
     objectives: ClassVar[tuple[str, ...]] = ("choose",)
     caption: ClassVar[str] = f"Places of the choices. {COUNTS}"
-
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Choose:
-        return Choose(reading=reading, dropout=dropout)
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         read = [[encoder.input_format.choice(example.texts, answer) for answer in example.choices] for example in examples]

@@ -10,7 +10,6 @@ import numpy as np
 from foreword.batches.encoded import EncodedExample, EncodedText
 from foreword.objectives.classify import Classify
 from foreword.objectives.examples import FromExamples
-from foreword.parts.task_heads import Reading
 from foreword.report import Plot
 from foreword.report.plots import COUNTS, confusion, confusion_matrix
 from foreword.tasks.example import Example
@@ -24,9 +23,6 @@ class ClassifyTransfer(TransferKind):
     objectives: ClassVar[tuple[str, ...]] = ("classify",)
     caption: ClassVar[str] = COUNTS
     regresses: ClassVar[bool] = True
-
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Classify:
-        return Classify(labels=tuple(labels), reading=reading, dropout=dropout)
 
     def sequences(self, example: Example, encoder: Encoder) -> tuple[EncodedText, ...]:
         if not encoder.cut.windows or len(example.texts) > 1:

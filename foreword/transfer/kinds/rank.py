@@ -9,8 +9,6 @@ import numpy as np
 
 from foreword.batches.encoded import EncodedExample
 from foreword.objectives.examples import FromExamples
-from foreword.objectives.rank import Rank
-from foreword.parts.task_heads import Reading
 from foreword.report import Plot
 from foreword.report.plots import histograms
 from foreword.tasks.example import Example, groups
@@ -24,9 +22,6 @@ from foreword.transfer.word_overlap import POWERS, Rarity, words
 class RankTransfer(TransferKind):
     objectives: ClassVar[tuple[str, ...]] = ("rank",)
     caption: ClassVar[str] = "Scores of the relevant candidates and of the others."
-
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Rank:
-        return Rank(reading=reading, dropout=dropout)
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         encoder.tokenize(text for example in examples for text in example.texts)

@@ -9,8 +9,6 @@ import numpy as np
 
 from foreword.batches.encoded import EncodedExample, EncodedText
 from foreword.objectives.examples import FromExamples
-from foreword.objectives.regress import Regress
-from foreword.parts.task_heads import Reading
 from foreword.report import Plot
 from foreword.report.plots import scatter
 from foreword.tasks.example import Example
@@ -24,9 +22,6 @@ class SimilarityTransfer(TransferKind):
     objectives: ClassVar[tuple[str, ...]] = ("regress",)
     caption: ClassVar[str] = "Every point is a pair; dotted: predictions that are right."
     regresses: ClassVar[bool] = True
-
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Regress:
-        return Regress(reading=reading, dropout=dropout)
 
     def sequences(self, example: Example, encoder: Encoder) -> tuple[EncodedText, ...]:
         one = encoder.encode(*example.texts)

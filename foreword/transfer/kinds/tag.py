@@ -12,7 +12,6 @@ from foreword.batches.encoded import EncodedExample
 from foreword.objectives.base import NOTHING
 from foreword.objectives.examples import FromExamples
 from foreword.objectives.tag import Tag
-from foreword.parts.task_heads import Reading
 from foreword.report import Plot
 from foreword.report.plots import COUNTS, confusion, confusion_matrix
 from foreword.tasks.entities import entities
@@ -28,9 +27,6 @@ class TagTransfer(TransferKind):
     caption: ClassVar[str] = f"Words, by the kind of name they are part of. {COUNTS}"
     combines: ClassVar[bool] = False
 
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Tag:
-        return Tag(labels=tuple(labels), reading=reading, dropout=dropout)
-
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         encoder.tokenize(example.texts[0] for example in examples)
         place = {label: number for number, label in enumerate(labels)}
@@ -45,16 +41,16 @@ class TagTransfer(TransferKind):
             spread = np.full((len(laid.ids), 2), -1)
             spread[before: before + len(ids[part])] = offsets[part]
             target = np.full(len(laid.ids), NOTHING)
-            if isinstance(example.label, tuple):
-                for word, tag in enumerate(example.label):
-                    if firsts[word] is not None and 0 <= firsts[word] - start < len(ids[part]):       # type: ignore[operator]
-                        target[before + firsts[word] - start] = place[str(tag)]        # type: ignore[operator]
+            for first, tag in zip(firsts, example.tags):
+                if first is not None and 0 <= first - start < len(ids[part]):
+                    target[before + first - start] = place[tag]
             found.append(EncodedExample((number,), (laid,), target if example.label is not None else None, spread))
         return found
 
     def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
                 objective: FromExamples) -> list[Answer]:
-        labels: Sequence[str] = objective.labels          # type: ignore[attr-defined]
+        assert isinstance(objective, Tag)
+        labels = objective.labels
         pieces: dict[int, tuple[list[np.ndarray], list[np.ndarray]]] = {}
         for window, table in zip(encoded, scores):
             assert window.offsets is not None

@@ -13,7 +13,7 @@ from foreword.basics.seeds import chance
 from foreword.evaluate import prompted_report as outcomes
 from foreword.evaluate.prompted import most_shots, prompted_example, run_task
 from foreword.evaluate.requests import PromptedModel
-from foreword.tasks.task import Prompt, Question, load
+from foreword.tasks.task import FewShotPrompt, Question, load
 from tests.known import Known
 
 FILE = """
@@ -179,9 +179,9 @@ def test_guessing_is_at_chance_and_knowing_is_not(task, tokenizer, tmp_path):
 
 
 def test_an_empty_prompt_has_no_separator():
-    assert Prompt("", (), "\n\n").before() == ""
-    assert Prompt("", ("a", "b"), "|").before(1) == "b|"
-    assert Prompt("d", ("a",), "|").before(0) == "d|"
+    assert FewShotPrompt("", (), "\n\n").before() == ""
+    assert FewShotPrompt("", ("a", "b"), "|").before(1) == "b|"
+    assert FewShotPrompt("d", ("a",), "|").before(0) == "d|"
     assert not math.isnan(Question(0, {}).number)
 
 

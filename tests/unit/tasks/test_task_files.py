@@ -62,7 +62,7 @@ def test_all_that_is_wrong_is_said_at_once_with_file_line_and_field(write):
 
 
 @pytest.mark.parametrize(("old", "new", "said"), [
-    ("{question}", "{qestion}", "request.context\n    the examples have no field 'qestion'. Did you mean question? Fields: question, options, right."),
+    ("{question}", "{qestion}", "request.context\n    the rows have no column 'qestion'. Did you mean question? Columns: question, options, right."),
     ("{options}", "{question}", "request.choices\n    '{question}' must be one field that holds a list."),
     ("{question}", "{question", "request.context\n    a lone { in '{question'"),
     ("mine.jsonl", "other.jsonl", "source.test\n    other.jsonl is neither beside the task file nor in"),
@@ -83,7 +83,7 @@ def test_what_does_not_fit_is_said_with_its_place(write, old, new, said):
 def test_several_missing_fields_are_said_together(write):
     with pytest.raises(Fault) as found:
         tasks.load(write(GOOD.replace("{question}", "{a}").replace("{right}", "{b}")))[0].examples()
-    assert str(found.value).count("the examples have no field") == 2
+    assert str(found.value).count("the rows have no column") == 2
 
 
 def test_variants_lie_over_the_file(write):

@@ -15,10 +15,10 @@ from foreword.evaluate.requests import PromptedModel
 from foreword.evaluate.score import Score
 from foreword.evaluate.whole_text import score_whole_texts
 from foreword.tasks import metrics
-from foreword.tasks.detokenise import FORMATS
 from foreword.tasks.prompted.request import Weighed
 from foreword.tasks.prompted.whole_text import ReadText, WholeText
 from foreword.tasks.task import load
+from foreword.text.detokenise import FORMATS
 from tests.tiny import reader
 
 ORIGINAL = " The dogs ' owner didn 't see 1 @,@ 000 cats . \n \n = Heading = \n"

@@ -89,7 +89,7 @@ def test_vectors_of_a_model_are_a_baseline_too():
         return np.asarray([[text.count("lovely"), text.count("dreadful"), len(text)] for text in texts], np.float32)
     assert baselines.vectors(CLASSIFY, embed).test[0].value == 1
     pairs = task(PairClassification(first="{a}", second="{b}", label="{label}"), alike, labels=("other", "same"))
-    width = baselines.Vectors(embed).fit([example.texts for example in pairs.train]).of([pairs.test[0].texts]).shape[1]
+    width = baselines.ModelVectors(embed).fit([example.texts for example in pairs.train]).of([pairs.test[0].texts]).shape[1]
     assert width == 4 * 3
 
 

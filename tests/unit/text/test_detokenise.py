@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from foreword.basics.messages import Fault
-from foreword.tasks.detokenise import FORMATS, format_of
+from foreword.text.detokenise import FORMATS, format_of
 
 WORDS = ["the", "dogs", "'", '"', "'s", "n't", "do", "(", ")", ",", ".", "...", "U.S.", "Mr.", "No", "@-@", "@,@", "@.@", "1", "000", "–",
          "/", "=", "<unk>", "N", "$", "%", "\\", "\\x", "one", "nine", "zero", "1984", "don't", "a,b", "==", "", "天气", "\t", "\r", "é", "-",
