@@ -43,10 +43,15 @@ static void wait_for_all(gate *at, long threads) {
 #define THREADS 1
 #endif
 
-/* Room for `each` floats of every thread, from a line of cache of its own on; `each` becomes how far they are apart. */
-static float *scratch(long *each, long threads) {
-    *each = (*each / 16 + 1) * 16;
-    return aligned_alloc(64, sizeof(float) * *each * (threads < 1 ? 1 : threads));
+/* Threads do their part of the work, each with room for `each` floats, from a line of cache of its own on. */
+static int in_parallel(void (*work)(const void *, float *, long, long), const void *what, long each, long most) {
+    each = (each / 16 + 1) * 16;
+    float *room = aligned_alloc(64, sizeof(float) * each * (most < 1 ? 1 : most));
+    if (!room) return -1;
+#pragma omp parallel num_threads(most) if (most > 1)
+    work(what, room + THREAD * each, THREAD, THREADS);
+    free(room);
+    return 0;
 }
 
 /* out [rows, outputs] = residual + activation(x [rows, inputs] times weight [outputs, inputs] transposed, + bias).
@@ -54,14 +59,7 @@ static float *scratch(long *each, long threads) {
 int linear(const float *x, const void *weight, const float *bias, const float *scale, const float *residual, float *out,
            long rows, long inputs, long outputs, long activation, long most) {
     const linear_map p = {x, bias, scale, residual, weight, out, rows, inputs, outputs, scale != 0, activation};
-    if (rows * inputs * outputs < SERIAL) most = 1;
-    long each = scratch_of(&p);
-    float *room = scratch(&each, most);
-    if (!room) return -1;
-#pragma omp parallel num_threads(most) if (most > 1)
-    multiply(&p, room + THREAD * each, THREAD, THREADS);
-    free(room);
-    return 0;
+    return in_parallel(multiply, &p, scratch_of(&p), rows * inputs * outputs < SERIAL ? 1 : most);
 }
 
 /* one query looks at the first `length` places; scores has room for a multiple of LANES */
@@ -119,7 +117,8 @@ INLINE long seen(const attention_of *a, long row) {
 }
 
 /* what one of some threads does; `scores` has room for the longest row and LANES more */
-static void attention(const attention_of *a, float *scores, long thread, long threads) {
+static void attention(const void *what, float *scores, long thread, long threads) {
+    const attention_of *a = what;
     const long all = a->rows * a->heads;
     for (long i = all * thread / threads; i < all * (thread + 1) / threads; i++) {
         const long row = i / a->heads, head = i % a->heads, length = seen(a, row);
@@ -144,13 +143,7 @@ int attend(const float *queries, long query_row, float *keys, float *values, con
         work += seen(&a, row) * heads * size * 2;
         if (seen(&a, row) + LANES > each) each = seen(&a, row) + LANES;
     }
-    if (work < SERIAL) most = 1;
-    float *scores = scratch(&each, most);
-    if (!scores) return -1;
-#pragma omp parallel num_threads(most) if (most > 1)
-    attention(&a, scores + THREAD * each, THREAD, THREADS);
-    free(scores);
-    return 0;
+    return in_parallel(attention, &a, each, work < SERIAL ? 1 : most);
 }
 
 /* to zero mean (unless `root`: root mean square alone) and unit size */
@@ -190,20 +183,28 @@ typedef struct {
     double epsilon;
 } instruction;
 
+typedef struct {
+    const instruction *steps;
+    long count, rows, room;
+    const int64_t *ids, *lengths;
+    float *kept;                             /* [layers, 2, rows, heads, room, size] */
+    gate *at;
+} program;
+
 INLINE linear_map as_linear(const instruction *now, long rows) {
     return (linear_map){now->from, now->second, now->third, now->residual, now->first, now->to, rows, now->a, now->b,
                         now->third != 0, now->c};
 }
 
 /* one thread's part of one step, with scratch of its own; rows, outputs or heads are shared out */
-static void step(const instruction *now, long rows, const int64_t *ids, const int64_t *lengths, float *kept, long room,
-                 float *mine, long thread, long threads) {
-    const long a = now->a, b = now->b, c = now->c, d = now->d;
+static void step(const program *p, const instruction *now, float *mine, long thread, long threads) {
+    const long a = now->a, b = now->b, c = now->c, d = now->d, rows = p->rows;
+    const int64_t *lengths = p->lengths;
     const long first = rows * thread / threads, last = rows * (thread + 1) / threads;
     if (now->kind == EMBED) {                /* tables of tokens and of positions, a: width */
         for (long row = first; row < last; row++)
             for (long i = 0; i < a; i++)
-                now->to[row * a + i] = now->first[ids[row] * a + i] + (now->second ? now->second[lengths[row] * a + i] : 0.f);
+                now->to[row * a + i] = now->first[p->ids[row] * a + i] + (now->second ? now->second[lengths[row] * a + i] : 0.f);
     } else if (now->kind == LAYER_NORM || now->kind == RMS_NORM) {              /* a: size, b: groups, c, d: from row to row */
         for (long row = first; row < last; row++)
             for (long group = 0; group < b; group++)
@@ -218,38 +219,38 @@ static void step(const instruction *now, long rows, const int64_t *ids, const in
                     x[0] = left * cosine + right * sine, x[a / 2] = right * cosine - left * sine;
                 }
     } else if (now->kind == LINEAR) {       /* weight, bias, scale; a: inputs, b: outputs, c: activation */
-        const linear_map p = as_linear(now, rows);
-        multiply(&p, mine, thread, threads);
+        const linear_map map = as_linear(now, rows);
+        multiply(&map, mine, thread, threads);
     } else if (now->kind == ATTENTION) {        /* from: queries, keys and values; a: heads, b: size, c: layer, d: window */
-        const long width = a * b, layer = rows * a * room * b;
-        float *keys = kept + 2 * c * layer;
+        const long width = a * b, layer = rows * a * p->room * b;
+        float *keys = p->kept + 2 * c * layer;
         const attention_of one = {now->from, now->from + width, now->from + 2 * width, keys, keys + layer, now->to, lengths, rows, a,
-                                  room, b, d, 3 * width, 3 * width, 3 * width};
+                                  p->room, b, d, 3 * width, 3 * width, 3 * width};
         attention(&one, mine, thread, threads);
     }
 }
 
+static void all_steps(const void *what, float *mine, long thread, long threads) {
+    const program *p = what;
+    for (const instruction *now = p->steps; now < p->steps + p->count; now++) {
+        step(p, now, mine, thread, threads);
+        wait_for_all(p->at, threads);
+    }
+}
+
 /* Threads are woken once for all steps. */
-int run(const instruction *program, long count, long rows, const int64_t *ids, const int64_t *lengths, float *kept, long room,
+int run(const instruction *steps, long count, long rows, const int64_t *ids, const int64_t *lengths, float *kept, long room,
         long most) {
     gate at = {0, 0};
+    const program p = {steps, count, rows, room, ids, lengths, kept, &at};
     long work = 0, each = 0;
     for (long row = 0; row < rows; row++)
         if (lengths[row] + 1 + LANES > each) each = lengths[row] + 1 + LANES;
-    for (const instruction *now = program; now < program + count; now++) {
+    for (const instruction *now = steps; now < steps + count; now++) {
         if (now->kind != LINEAR) continue;
-        const linear_map p = as_linear(now, rows);
-        if (scratch_of(&p) > each) each = scratch_of(&p);
+        const linear_map map = as_linear(now, rows);
+        if (scratch_of(&map) > each) each = scratch_of(&map);
         work += rows * now->a * now->b;
     }
-    if (work < 4 * SERIAL) most = 1;
-    float *mine = scratch(&each, most);
-    if (!mine) return -1;
-#pragma omp parallel num_threads(most) if (most > 1)
-    for (const instruction *now = program; now < program + count; now++) {
-        step(now, rows, ids, lengths, kept, room, mine + THREAD * each, THREAD, THREADS);
-        wait_for_all(&at, THREADS);
-    }
-    free(mine);
-    return 0;
+    return in_parallel(all_steps, &p, each, work < 4 * SERIAL ? 1 : most);
 }

@@ -18,8 +18,8 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from foreword.kernels import build
-from foreword.kernels.elementwise import as_projected, dropout_from
-from foreword.kernels.tensors import address, constant, served
+from foreword.kernels.elementwise import as_projected, dropout_from, fits
+from foreword.kernels.tensors import address, served
 
 SOURCE = Path(__file__).with_name("dropout_attention.c")
 SIGNATURES = {"dropout_softmax": "pppllllllfqlfl", "dropout_softmax_back": "pppppllllllfqlfl"}
@@ -36,7 +36,7 @@ def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, dropo
     if causal:
         seen = torch.ones(q.size(2), k.size(2), dtype=torch.bool).tril()
     seed = torch.randint(2**62, (1,))
-    if not usable():
+    if not fits(q):
         return in_torch(q, k, v, seen, seed, dropout)
     if seen is not None:
         seen = (seen if seen.stride(-1) == 1 else seen.contiguous()).expand(q.size(0), 1, seen.size(-2), k.size(2))
@@ -51,11 +51,6 @@ def in_torch(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor,
     else:
         weights = scores.masked_fill(~seen, torch.finfo(q.dtype).min).softmax(-1).masked_fill(~seen, 0)
     return dropout_from(weights, seed, share) @ v
-
-
-@constant
-def usable() -> bool:
-    return library() is not None
 
 
 @functools.cache

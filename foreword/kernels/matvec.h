@@ -264,7 +264,8 @@ INLINE const float *unpacked(const int8_t *packed, float *room, long size, long 
 INLINE long scratch_of(const linear_map *p) { return p->small ? OUTPUTS * p->inputs + p->rows : 0; }
 
 /* what one of some threads does of a linear map; `room` is its scratch */
-static void multiply(const linear_map *p, float *room, long thread, long threads) {
+static void multiply(const void *what, float *room, long thread, long threads) {
+    const linear_map *p = what;
     const long blocks = p->outputs / OUTPUTS, inputs = p->inputs, size = OUTPUTS * inputs, next = size * (p->small ? 1 : 4);
     const long near = next > 16384 ? 16384 : next;                /* bytes ahead that are asked of memory */
     const long first = blocks * thread / threads * OUTPUTS;
