@@ -210,25 +210,34 @@ static void round_row(const linear_map *p, rounded *r) {
     }
 }
 
+/* functions of their own: each then has the registers to itself */
+#define ROWS_OF(N) \
+    __attribute__((noinline)) \
+    static void block_of_##N(const linear_map *p, const float *w, const float *totals, long output, long row, long ahead) { \
+        block(p, w, totals, output, row, N, ahead); \
+    }
+ROWS_OF(1)
+ROWS_OF(2)
+#if ABREAST == 6
+ROWS_OF(4)
+ROWS_OF(6)
+#elif ABREAST == 3
+ROWS_OF(3)
+#endif
+
 /* all rows meet a few outputs, as many abreast as the registers hold */
 INLINE void every_row(const linear_map *p, const float *w, const float *totals, long output, long ahead) {
-    long row = 0;
-    while (row < p->rows) {
-        long left = p->rows - row;
-        int abreast = 1;
+    for (long row = 0, left; (left = p->rows - row) > 0; ahead = 0) {        /* the weights are at hand after the first rows */
 #if ABREAST == 6
-        if (left >= 6 && left != 8) block(p, w, totals, output, row, abreast = 6, ahead);
-        else if (left >= 4) block(p, w, totals, output, row, abreast = 4, ahead);
+        if (left >= 6 && left != 8) block_of_6(p, w, totals, output, row, ahead), row += 6;
+        else if (left >= 4) block_of_4(p, w, totals, output, row, ahead), row += 4;
+        else
+#elif ABREAST == 3
+        if (left >= 3 && left != 4) block_of_3(p, w, totals, output, row, ahead), row += 3;
         else
 #endif
-#if ABREAST == 3
-        if (left >= 3 && left != 4) block(p, w, totals, output, row, abreast = 3, ahead);
-        else
-#endif
-        if (left >= 2) block(p, w, totals, output, row, abreast = 2, ahead);
-        else block(p, w, totals, output, row, abreast = 1, ahead);
-        row += abreast;
-        ahead = 0;                                  /* the weights are at hand after the first rows */
+        if (left >= 2) block_of_2(p, w, totals, output, row, ahead), row += 2;
+        else block_of_1(p, w, totals, output, row, ahead), row += 1;
     }
 }
 
