@@ -65,5 +65,5 @@ def find(name: str) -> Path:
 def shown(path: Path) -> str:
     """A path as a person would write it here."""
     if path.is_relative_to(RECIPES):
-        return f"foreword/recipes/{path.name}"
+        return f"foreword/recipes/{path.relative_to(RECIPES).as_posix()}"
     return str(path)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from foreword.assembly.catalogue import find, shown
+from foreword.assembly.catalogue import RECIPES, find, shown
 from foreword.basics import toml
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.sections import Written, construct
@@ -33,6 +33,7 @@ def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool
             raise Fault(fault.what, where=f"{shown(chain[-1][0])}:{lines[('extends',)]}  extends") from fault
     merged = Written()
     for path, values, lines in reversed(chain):
+        _lay_shared_sizes(merged, values, lines)
         merged.lay_over(values, {key: f"{shown(path)}:{line}" for key, line in lines.items()})
         if "sizes" in merged.values:        # `xl = false`: a size of the parent that this system does not have
             merged.values["sizes"] = {size: given for size, given in merged.values["sizes"].items() if given is not False}
@@ -49,6 +50,21 @@ def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool
         merged.places[("size",)] = f"--size {size}"
     lay_settings(merged, settings)
     return merged
+
+
+def _lay_shared_sizes(merged: Written, values: dict[str, Any], lines: dict[toml.Path_, int]) -> None:
+    """A size that is `like` one of recipes/sizes begins with what stands there."""
+    for size, given in values.get("sizes", {}).items():
+        if not isinstance(given, dict) or "like" not in given:
+            continue
+        lines.pop(("sizes", size, "like"), None)
+        path = RECIPES / "sizes" / f"{given.pop('like')}.toml"
+        if not path.is_file():
+            known = sorted(other.stem for other in path.parent.glob("*.toml"))
+            raise Fault(f"there is no size {path.stem!r} to be like.{did_you_mean(path.stem, known)} Sizes: {', '.join(known)}.")
+        shared, places = toml.read(path)
+        merged.lay_over({"sizes": {size: shared}},
+                        {("sizes", size, *key): f"{shown(path)}:{line}" for key, line in places.items()})
 
 
 def lay_settings(merged: Written, settings: Sequence[str]) -> None:

@@ -178,3 +178,14 @@ def test_a_setting_of_an_earlier_version_is_read_if_it_changed_nothing(files):
     assert loader.load(old) == loader.load("parent.toml")
     with pytest.raises(Fault, match=r"training.noise\s+there is no setting 'noise' any more; leave it out"):
         loader.load(old, settings=["training.noise=true"])
+
+
+def test_a_size_can_be_like_a_shared_one(files):
+    name = files("mine", PARENT + '\n[sizes.laptop]\nlike = "laptop"\n\n[sizes.laptop.training]\nbatch_size = 3\n')
+    recipe = loader.load(name, "laptop")
+    assert (recipe.network.width, recipe.training.batch_size, recipe.training.optimizer.kind) == (128, 3, "muon")
+    source = loader.written(name, "laptop")
+    assert source.places[("network", "width")].startswith("foreword/recipes/sizes/laptop.toml:")
+    assert "mine.toml" in source.places[("training", "batch_size")]
+    with pytest.raises(Fault, match="no size 'lapotp' to be like. Did you mean laptop"):
+        loader.load(files("mine", PARENT + '\n[sizes.small]\nlike = "lapotp"\n'), "small")
