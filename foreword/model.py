@@ -21,6 +21,7 @@ from foreword.generate.batch import Continuation, generate
 from foreword.generate.sample import Sampling
 from foreword.networks.base import Inputs
 from foreword.runs.opening import TrainedModel
+from foreword.vectors.table import VectorTable
 
 if TYPE_CHECKING:
     from foreword.transfer.predict import Predictor
@@ -68,7 +69,7 @@ class LoadedModel(TrainedModel):
         if self.fills:
             found = [bits.pseudo_score(self.with_heads, self.tokenizer, [one]) for one in texts]
             return found[0] if isinstance(text, str) else found
-        policy = bits.policy(self.language_model.context, stride, self.tokenizer.has("[end]"))
+        policy = bits.policy(self.language_model, stride, self.tokenizer.has("[end]"))
         found = []
         for one, logs in zip(texts, bits.log_probs(self.language_model, self.tokenizer, texts, stride)):
             pieces = self.tokenizer.pieces(one.ids[len(one.ids) - len(logs):])
@@ -120,11 +121,26 @@ class LoadedModel(TrainedModel):
         self._need("embed")
         if pool not in ("mean", "first", "last"):
             raise Fault(f"pool {pool!r} is not one of mean, first, last.")
-        rows = self._framed([texts] if isinstance(texts, str) else texts)
+        texts = [texts] if isinstance(texts, str) else texts
+        if isinstance(self.model, VectorTable):
+            rows = [self.model.embed(np.asarray(self.tokenizer.encode(text), np.int64)) for text in texts]
+            return np.stack(rows) if rows else np.zeros((0, self.model.width), np.float32)
+        rows = self._framed(texts)
         found = np.zeros((len(rows), self.with_heads.network.width), np.float32)
         for row, vectors in self._vectors(rows, layer):
             found[row] = {"mean": vectors.mean(0), "first": vectors[0], "last": vectors[-1]}[pool].float().numpy()
         return found
+
+    def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+        """The k words whose vectors point most nearly the same way, and the cosine of each."""
+        self._need("neighbours")
+        table = self.model
+        assert isinstance(table, VectorTable)
+        ids = tuple(self.tokenizer.encode(word))
+        if not ids or ids == (self.tokenizer.special("[unknown]") if self.tokenizer.has("[unknown]") else -1,):
+            raise Fault(f"{self.name} has no vector for {word!r}.", "It knows the words of the text it was trained on.")
+        near = table.neighbours(table.embed(np.asarray(ids)), k, ids)
+        return [(self.tokenizer.pieces([token])[0], cosine) for token, cosine in near]
 
     def _framed(self, texts: Sequence[str], specials: bool = False) -> list[np.ndarray]:
         """Ids as this model expects to read them, within its context."""

@@ -15,7 +15,7 @@ class Known:
     """log P(next | last) = self.table[last, next]."""
 
     def __init__(self, tokenizer: Tokenizer, seed: int = 0, context: int | None = None):
-        self.vocabulary, self.context = tokenizer.vocabulary(), context
+        self.vocabulary, self.context, self.reach = tokenizer.vocabulary(), context, context
         drawn = chance(seed).normal(size=(len(tokenizer), len(tokenizer)))
         self.table = drawn - np.log(np.exp(drawn).sum(-1, keepdims=True))
         self.asked: list[int] = []        # how many tokens each call of `score` and `begin` read at most

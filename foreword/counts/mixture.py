@@ -24,6 +24,7 @@ class Mixture:
         self.vocabulary = models[0].vocabulary
         limits = [model.context for model in models if model.context is not None]
         self.context: int | None = min(limits, default=None)
+        self.reach = self.context
         self.weights = np.full(len(models), 1 / len(models)) if weights is None else np.asarray(weights, float)
         if len(self.weights) != len(models) or (self.weights < 0).any() or abs(self.weights.sum() - 1) > 1e-6:
             raise Fault(f"{len(models)} models need as many weights, none negative, that sum to 1 "

@@ -34,6 +34,7 @@ class CountModel(ABC):
     """
 
     context: int | None = None
+    reach: int | None = None
 
     def __init__(self, vocabulary: Vocabulary):
         self.vocabulary = vocabulary

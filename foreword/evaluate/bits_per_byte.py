@@ -72,12 +72,14 @@ def windows(length: int, context: int | None, stride: int | None = None) -> list
     return found
 
 
-def policy(context: int | None, stride: int | None, begins: bool, ends: bool = False) -> str:
+def policy(model: LanguageModel, stride: int | None, begins: bool, ends: bool = False) -> str:
     """What each token was allowed to see, in words."""
     seen = "everything before it in the document"
-    if context is not None:
-        step = stride or max(1, context // 2)
-        seen = f"at least the {context - step} tokens before it (window {context}, stride {step})"
+    if model.context is not None:
+        step = stride or max(1, model.context // 2)
+        seen = f"at least the {model.context - step} tokens before it (window {model.context}, stride {step})"
+    elif model.reach is not None:
+        seen = f"at most the {model.reach:,} tokens before it"
     first = "the first token is guessed from the document's start" if begins else "the first token is given, not guessed"
     last = "are charged, each as a token, a word and a byte" if ends else "are not charged"
     return f"each document on its own; a token sees {seen}; {first}; document ends {last}"
@@ -111,7 +113,7 @@ class TextScores:
 def score_texts(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[TokenizedText], stride: int | None = None,
                 tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64, ends: bool = False) -> TextScores:
     """Ask a model about documents, `at_once` of them at a time. `ends`: they are closed, and what is said of them says so."""
-    how = policy(model.context, stride, tokenizer.has("[end]"), ends)
+    how = policy(model, stride, tokenizer.has("[end]"), ends)
     scores: list[Score] = []
     logs: list[np.ndarray] = []
     for some in batched(texts, at_once):

@@ -19,6 +19,7 @@ from foreword.tokens.vocabulary import Vocabulary
 class EncoderDecoderSpec(StackSpec, NetworkSpec):
     kind: Literal["encoder_decoder"] = "encoder_decoder"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "source", "source_real"})
+    abilities: ClassVar[frozenset[str]] = frozenset()        # what its objective names
     context: int                              # positions of the source, and of the target
     decoder_layers: int | None = None         # as many as the encoder's by default
 

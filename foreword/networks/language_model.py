@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 class LanguageModel(Protocol):
     """What generation, evaluation and mixtures ask. Count models answer in numpy, networks in torch."""
 
-    context: int | None        # the most tokens it can look at; None: no limit
+    context: int | None        # the most tokens it can read at once; None: no limit
+    reach: int | None          # how far back it can see; None: no limit
     vocabulary: Vocabulary
 
     def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Any, Any]:
@@ -62,7 +63,7 @@ class NeuralReader:
 
     def __init__(self, network: Network, head: Any, vocabulary: Vocabulary, inputs: Callable[..., Any]):
         self.network, self.head, self.vocabulary, self.inputs = network, head, vocabulary, inputs
-        self.context = network.context
+        self.context, self.reach = network.context, network.reach
 
     @property
     def device(self) -> torch.device:

@@ -67,7 +67,7 @@ class Spy:
     """A model that looks back `context` tokens and says of each token what it saw."""
 
     def __init__(self, context):
-        self.context = context
+        self.context = self.reach = context
 
     def score(self, sequences, starts):
         return [np.array([-float(sequence[j]) - j / 1e3 for j in range(start, len(sequence))])
