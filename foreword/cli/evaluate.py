@@ -13,6 +13,7 @@ from foreword.cli.preparing import models_there
 
 if TYPE_CHECKING:
     from foreword.evaluate.held_out import Corpus
+    from foreword.model import LoadedModel
     from foreword.report import Report
 
 
@@ -58,24 +59,24 @@ def evaluate(
         ask_tasks(words, asking).show(as_json)
         return
     from foreword.evaluate.held_out import Corpus
+    from foreword.model import load
     from foreword.parts.frozen import check_precision
 
     check_precision(precision)
+    opened = {path: load(path) for path in words.models}
     corpus = replace(Corpus.find(data, words.models, split, documents, column, limit), ends=charge_ends)
-    score_text(words.models, corpus, stride, mix, precision).show(as_json)
+    score_text(opened, corpus, stride, mix, precision).show(as_json)
 
 
-def score_text(paths: list[str], corpus: Corpus, stride: int | None, mix: bool, precision: str) -> Report:
+def score_text(opened: dict[str, LoadedModel], corpus: Corpus, stride: int | None, mix: bool, precision: str) -> Report:
     """Bits per byte of every model, of their mixture, and what a coarser precision costs."""
     from foreword.basics.progress import ticking
     from foreword.evaluate.bits_report import precision_costs, results
     from foreword.evaluate.held_out import score_corpus, score_mixture
     from foreword.evaluate.score import check_alike, check_comparable
-    from foreword.model import load
     from foreword.parts.frozen import left_in_float32
     from foreword.report import Report, Section, Text
 
-    opened = {path: load(path) for path in paths}
     coarse = {f"{path}, {precision}": model.at(precision) for path, model in opened.items()} if precision != "float32" else {}
     check_alike({name: model.nature for name, model in opened.items()})
     with ticking("evaluate") as ticker:

@@ -291,10 +291,10 @@ def test_three_faults_of_a_recipe_are_told_at_once_with_their_lines(tmp_path, ma
     words = (f"{mine}:5  network.layers\n"
              "    Input should be a valid integer, unable to parse string as an integer (it says 'six')\n"
              f"{mine}:6  network.widht\n"
-             "    there is no setting 'widht' here. Did you mean width? Settings: layers, width, heads, context, norm, norm_kind, qk_norm, bias, qkv_bias, positions, inner, activation, "
+             "    there is no setting 'widht' here. Did you mean width? Settings: layers, width, heads, context, embedding, head_size, attention_scale, norm, norm_kind, qk_norm, bias, qkv_bias, positions, inner, activation, "
              "norm_epsilon, dropout, initial, visible, embedding_norm.\n"
              f"{mine}:9  training.kind\n"
-             "    'adam' is not one of 'counting', 'gradient'.")
+             "    'adam' is not one of 'counting', 'gradient', 'online'.")
     with untouched:
         assert run("check", mine).fault() == words
         assert run("train", mine, "--data", made("bpe"), "--out", tmp_path / "run").fault() == words

@@ -175,7 +175,7 @@ def test_where_theirs_stops_ours_reads_on(folder: Path) -> None:
 
 def test_greedy_is_what_the_model_says_by_itself(folder: Path) -> None:
     model = Foreword(str(folder))
-    said = np.asarray(model.opened.continuations("The quick", max_tokens=6, temperature=0.0)[0].ids)
+    said = np.asarray(foreword.load(folder).continuations("The quick", max_tokens=6, temperature=0.0)[0].ids)
     start = np.asarray(model.tokenizer.encode("The quick"))
     other = (said[-1] + 1) % 500
     pairs = [Pair(start, said), Pair(start, np.append(said[:-1], other)), Pair(start, np.append([other], said)), Pair(start, said[:2])]
