@@ -117,14 +117,14 @@ def refuse_others(models: list[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Words:
+class Subjects:
     """What stands on the command line: models and tasks, in the order given."""
 
     models: list[str]
     tasks: list[str]
 
 
-def sort_words(given: list[str]) -> Words:
+def sort_words(given: list[str]) -> Subjects:
     """A folder that exists is a model, what is known as a task is one; anything else is said to be neither."""
     from foreword.basics.messages import Fault, did_you_mean
     from foreword.runs.place import is_model
@@ -141,7 +141,7 @@ def sort_words(given: list[str]) -> Words:
     if tasks and "bits" in given:
         raise Fault("bits asks about text and tasks about examples; --data and --limit mean another thing to each.",
                     "Give two commands.")
-    return Words(models, tasks)
+    return Subjects(models, tasks)
 
 
 def refuse(asked: str, given: dict[str, object]) -> None:
@@ -166,7 +166,7 @@ class Asking:
     overlap: str
 
 
-def ask_tasks(words: Words, how: Asking) -> Report:
+def ask_tasks(words: Subjects, how: Asking) -> Report:
     """Every task of every model, and how sure the numbers are."""
     from foreword.basics.progress import ticking
     from foreword.evaluate import contamination, prompted_report

@@ -33,7 +33,7 @@ def probe(
     learned = load(task, data)
     others = [load(other, data) for other in on or []]
     for other in others:
-        cross_dataset.meanings(cross_dataset.Known(learned.name, (learned.kind,), learned.labels), other)
+        cross_dataset.meanings(cross_dataset.LearnedLabels(learned.name, (learned.kind,), learned.labels), other)
     found = artefacts.blind(learned, side)
     both = words(learned, name="both texts")
     who = cross_dataset.of_baseline(learned, both)

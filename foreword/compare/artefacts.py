@@ -16,7 +16,7 @@ import numpy as np
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
 from foreword.compare import cross_dataset
-from foreword.compare.cross_dataset import Crossed
+from foreword.compare.cross_dataset import CrossResult
 from foreword.report import Plot, Report, Section, Table, Text
 from foreword.report.plots import COLOURS, GREY
 from foreword.tasks.confidence import Interval
@@ -145,7 +145,7 @@ class Probe:
     both: Baseline                     # the same classifier, seeing both texts
     cues: Mapping[str, Sequence[Cue]]
     lengths: Sequence[Length]
-    crossed: Sequence[Crossed] = ()
+    crossed: Sequence[CrossResult] = ()
 
     @property
     def classifiers(self) -> tuple[Baseline, ...]:

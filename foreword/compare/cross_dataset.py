@@ -30,7 +30,7 @@ COARSER = {"entails": "entailment", "neutral": "not_entailment", "contradiction"
 
 
 @dataclass(frozen=True)
-class Known:
+class LearnedLabels:
     """What someone learned to say."""
 
     task: str
@@ -39,7 +39,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Learned(Known):
+class ScoredModel(LearnedLabels):
     """Whoever answers, and what is known of what it learned from."""
 
     name: str
@@ -50,7 +50,7 @@ class Learned(Known):
 
 
 @dataclass(frozen=True)
-class Crossed:
+class CrossResult:
     """What was learned on one set, asked about another."""
 
     name: str                          # who was asked
@@ -65,26 +65,26 @@ class Crossed:
     answers: tuple[tuple[Example, Any], ...] = ()
 
 
-def of_baseline(task: LabelledTask, baseline: Baseline) -> Learned:
+def of_baseline(task: LabelledTask, baseline: Baseline) -> ScoredModel:
     home = [(str(example.label), str(said)) for example, said in zip(task.test, baseline.predictions)]
-    return Learned(task.name, (task.kind,), task.labels, baseline.name, baseline.predict,
+    return ScoredModel(task.name, (task.kind,), task.labels, baseline.name, baseline.predict,
                    home if task.learn.has_classes else (), frozenset([task.name]))
 
 
-def of_run(path: Path) -> list[Learned]:
+def of_run(path: Path) -> list[ScoredModel]:
     """A fine-tuned run, or each head of one that was fine-tuned on several tasks."""
     known = taught(path)
     return [_of_head(path, name if len(known) > 1 else "", frozenset(one.name for one in known.values())) for name in known]
 
 
-def _of_head(path: Path, name: str, seen: frozenset[str]) -> Learned:
+def _of_head(path: Path, name: str, seen: frozenset[str]) -> ScoredModel:
     opened = Predictor(path, name)
 
     def answer(examples: Sequence[Example]) -> list[Any]:
         return opened.predict([replace(example, label=None) for example in examples]).labels        # its labels may be others
 
     home = _home(path, name) if LABELLED_KINDS.find(opened.kinds[0]).has_classes else ()
-    return Learned(opened.name, opened.kinds, opened.labels, f"{path.name}/{name}" if name else path.name, answer, home, seen,
+    return ScoredModel(opened.name, opened.kinds, opened.labels, f"{path.name}/{name}" if name else path.name, answer, home, seen,
                    opened.encoder.truncation_note)
 
 
@@ -95,7 +95,7 @@ def _home(path: Path, name: str) -> list[tuple[str, str]]:
     return [(line["label"], line["answer"]) for line in lines if line["split"] == "test" and line.get("task", "") == name]
 
 
-def cross(who: Learned, other: LabelledTask, limit: int | None = None) -> Crossed:
+def cross(who: ScoredModel, other: LabelledTask, limit: int | None = None) -> CrossResult:
     """What it says of a set's test examples. A set that is one file is asked whole, if nothing of it was learned."""
     meaning = meanings(who, other)
     asked = (*other.train, *other.dev, *other.test) if other.one_file and other.name not in who.seen else other.test
@@ -104,13 +104,13 @@ def cross(who: Learned, other: LabelledTask, limit: int | None = None) -> Crosse
     answers = tuple(zip(asked, said))
     if not other.learn.has_classes:
         found = tuple(scored(other.metrics, other.labels, asked, said))
-        return Crossed(who.name, who.task, other.name, (), found, None, None, None, answers=answers)
+        return CrossResult(who.name, who.task, other.name, (), found, None, None, None, answers=answers)
     gold, guesses = [meaning[str(example.label)] for example in asked], [meaning[one] for one in said]
     labels, there = tuple(sorted(set(meaning.values()))), {*gold, *guesses}
     joined = [replace(example, label=label) for example, label in zip(asked, gold)]
     found = tuple(scored(("accuracy", "macro_f1"), [label for label in labels if label in there], joined, guesses))
     home = np.mean([meaning[right] == meaning[one] for right, one in who.home]) if who.home else None
-    return Crossed(who.name, who.task, other.name, labels, found, _balanced(gold, guesses),
+    return CrossResult(who.name, who.task, other.name, labels, found, _balanced(gold, guesses),
                    Counter(gold).most_common(1)[0][1] / len(gold), None if home is None else float(home) - found[0].value,
                    any(label != name for label, name in meaning.items()), answers)
 
@@ -122,7 +122,7 @@ def _balanced(gold: Sequence[str], guesses: Sequence[str]) -> float:
     return float(np.mean([np.mean(some) for some in right.values()]))
 
 
-def meanings(who: Known, other: LabelledTask) -> Mapping[str, str]:
+def meanings(who: LearnedLabels, other: LabelledTask) -> Mapping[str, str]:
     """What the labels of both are called where they meet; a fault if they cannot."""
     if other.kind not in who.kinds:
         raise Fault(f"{who.task} is {LABELLED_KINDS.find(who.kinds[0]).in_words} and {other.name} is {other.learn.in_words}.",
@@ -136,7 +136,7 @@ def meanings(who: Known, other: LabelledTask) -> Mapping[str, str]:
                 "Cross tasks whose labels mean the same.")
 
 
-def matching(who: Sequence[Learned], others: Sequence[LabelledTask]) -> list[tuple[Learned, LabelledTask]]:
+def matching(who: Sequence[ScoredModel], others: Sequence[LabelledTask]) -> list[tuple[ScoredModel, LabelledTask]]:
     """Who can be asked about what. Of the heads of one run some may not fit a set; if none does, that is a fault."""
     found = []
     for other in others:
@@ -155,7 +155,7 @@ def matching(who: Sequence[Learned], others: Sequence[LabelledTask]) -> list[tup
 # --- what was found -----------------------------------------------------------------------------------------------------
 
 
-def report(crossed: Sequence[Crossed], tasks: Sequence[LabelledTask] = ()) -> Report:
+def report(crossed: Sequence[CrossResult], tasks: Sequence[LabelledTask] = ()) -> Report:
     """A line for each data set, a matrix, and what was joined. The model stands in the table if there are several."""
     several = len({one.name for one in crossed}) > 1
     rows: list[tuple[str, ...]] = [("model", "trained on", "tested on", "metric", "value", "95% interval", "examples", "balanced",
@@ -172,7 +172,7 @@ def report(crossed: Sequence[Crossed], tasks: Sequence[LabelledTask] = ()) -> Re
                   {"crossed": values(crossed), "notes": [note for one in tasks for note in one.notes]})
 
 
-def _joined(crossed: Sequence[Crossed]) -> dict[tuple[str, ...], list[str]]:
+def _joined(crossed: Sequence[CrossResult]) -> dict[tuple[str, ...], list[str]]:
     found: dict[tuple[str, ...], list[str]] = {}
     for one in crossed:
         if one.joined:
@@ -184,14 +184,13 @@ def _points(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
 
 
-def values(crossed: Sequence[Crossed]) -> list[dict[str, Any]]:
+def values(crossed: Sequence[CrossResult]) -> list[dict[str, Any]]:
     return [{"model": one.name, "learned": one.learned, "task": one.task, "labels": list(one.labels), "joined": one.joined,
-             "metrics": {score.metric: {"value": score.value, "interval": list(score.interval), "count": score.count}
-                         for score in one.scores},
+             "metrics": {score.metric: score.values() for score in one.scores},
              "balanced": one.balanced, "commonest": one.commonest, "drop": one.drop} for one in crossed]
 
 
-def matrix(crossed: Sequence[Crossed]) -> Plot:
+def matrix(crossed: Sequence[CrossResult]) -> Plot:
     """Every model by every data set: the first metric. Framed: tested on the data set it was trained on."""
     who, sets = (list(dict.fromkeys(names)) for names in ((_called(one) for one in crossed), (one.task for one in crossed)))
 
@@ -212,11 +211,11 @@ def matrix(crossed: Sequence[Crossed]) -> Plot:
     return Plot(1.6 + 0.62 * len(who), draw, f"{metrics}, with 95% confidence intervals; framed: its own data set")
 
 
-def _called(one: Crossed) -> str:
+def _called(one: CrossResult) -> str:
     return one.name if one.name == one.learned else f"{one.name} (trained on {one.learned})"
 
 
-def write_examples(crossed: Sequence[Crossed], path: Path) -> None:
+def write_examples(crossed: Sequence[CrossResult], path: Path) -> None:
     """Every example on a line: model, data set, label and prediction."""
     write_text(path, "".join(
         json.dumps({"model": one.name, "task": one.task, **prediction_record(example, Answer(said))}, ensure_ascii=False) + "\n"

@@ -54,7 +54,7 @@ class Job(Protocol[Given]):
     def trial(self, data: Given, hardware: Hardware) -> Trial: ...
 
 
-class Runs(Generic[Data]):
+class JobRunner(Generic[Data]):
     """Does jobs; those given to `start` begin before they are asked for, several in parallel."""
 
     def __init__(self, data: Data, hardware: Hardware | None):
@@ -63,7 +63,7 @@ class Runs(Generic[Data]):
         self.pool: ProcessPoolExecutor | None = None
         self.shown = ExitStack()
 
-    def __enter__(self) -> Runs[Data]:
+    def __enter__(self) -> JobRunner[Data]:
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
 from foreword.compare.contenders import Contender, Plan, contenders
-from foreword.compare.parallel import Runs, Trial
+from foreword.compare.parallel import JobRunner, Trial
 from foreword.compare.significance import Difference, Result, SeedResult, Significance
 from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
@@ -59,7 +59,7 @@ def study(model: str | Path, task: LabelledTask, out: Path, how: Tuning | None =
     how, plan = how or Tuning(), plan or Plan()
     how.check()
     plan.check(Path(model), task, how, out)
-    with Runs(task, hardware) as runs:
+    with JobRunner(task, hardware) as runs:
         return StudyRunner(contenders(Path(model), task, how, plan), runs, out, how, plan).run()
 
 
@@ -95,7 +95,7 @@ class FinetuneJob:
 class StudyRunner:
     """Every contender with every seed and number of labels, and the baselines."""
 
-    def __init__(self, contenders: Sequence[Contender], runs: Runs[LabelledTask], out: Path, how: Tuning, plan: Plan):
+    def __init__(self, contenders: Sequence[Contender], runs: JobRunner[LabelledTask], out: Path, how: Tuning, plan: Plan):
         task = runs.data
         self.contenders, self.runs, self.task, self.out, self.plan = contenders, runs, task, out, plan
         self.sizes = plan.sizes(how)

@@ -16,7 +16,7 @@ from foreword.report import Facts, Plot, Report, Section, Table, Text
 from foreword.report.plots import COLOURS, GREY
 from foreword.tasks.confidence import Interval
 from foreword.tasks.judging import METRICS
-from foreword.tasks.metrics import finite
+from foreword.tasks.metrics import Metric, between, finite, signed
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.labelled_run import FEW
@@ -29,31 +29,22 @@ HEAD = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min",
         "collapsed")
 
 
-class Shown:
-    """Numbers as the task's metric writes them."""
+def _metric(study: Study) -> Metric:
+    return METRICS[study.metric](study.task.labels).metric
 
-    def __init__(self, study: Study):
-        self.metric = METRICS[study.metric](study.task.labels).metric
 
-    def number(self, value: float) -> str:
-        return self.metric.shown(value) if math.isfinite(value) else "-"
-
-    def signed(self, value: float) -> str:
-        return ("+" if value >= 0 else "-") + self.metric.shown(abs(value)) if math.isfinite(value) else "-"
-
-    def between(self, bounds: Interval, signed: bool = False) -> str:
-        write = self.signed if signed else self.number
-        return f"{write(bounds[0])} to {write(bounds[1])}" if math.isfinite(bounds[0]) else "-"
+def _number(metric: Metric, value: float) -> str:
+    return metric.shown(value) if math.isfinite(value) else "-"
 
 
 def rows(study: Study) -> list[tuple[str, ...]]:
-    shown, found = Shown(study), [HEAD]
+    metric, found = _metric(study), [HEAD]
     for row in study.results:
         tuned = row.seeds[0].run is not None
-        tests = [shown.number(one) for one in (row.test, row.spread, min(row.tests), max(row.tests))] if row.chosen else ["-"] * 4
-        bounds = [shown.between(one) for one in (row.over_seeds, row.over_examples)] if row.chosen else ["-"] * 2
+        tests = [_number(metric, one) for one in (row.test, row.spread, min(row.tests), max(row.tests))] if row.chosen else ["-"] * 4
+        bounds = [between(metric, one) for one in (row.over_seeds, row.over_examples)] if row.chosen else ["-"] * 2
         found.append((row.name, str(row.labels or "all"), f"{row.rate:.2g}" if row.rate else "-", str(row.batch or "-"),
-                      str(len(row.seeds)), shown.number(row.dev), *tests, *bounds,
+                      str(len(row.seeds)), _number(metric, row.dev), *tests, *bounds,
                       _collapsed(row) if tuned else "-"))                                 # type: ignore[arg-type]
     return found                                                                     # type: ignore[return-value]
 
@@ -63,11 +54,11 @@ def _collapsed(row: Result) -> str:
 
 
 def differences(study: Study) -> list[tuple[str, ...]]:
-    shown = Shown(study)
+    metric = _metric(study)
     found: list[tuple[str, ...]] = [("labels", "model", "minus", "difference", "95% (seeds)", "95% (examples)", "seed by seed")]
     for one in study.differences:
-        found.append((str(one.labels or "all"), one.name, one.minus, shown.signed(one.mean), shown.between(one.over_seeds, True),
-                      shown.between(one.over_examples, True), " ".join(shown.signed(each) for each in one.each)))
+        found.append((str(one.labels or "all"), one.name, one.minus, signed(metric, one.mean), between(metric, one.over_seeds, True),
+                      between(metric, one.over_examples, True), " ".join(signed(metric, each) for each in one.each)))
     return found
 
 
@@ -79,11 +70,11 @@ def words(study: Study) -> list[str]:
 
 def notes(study: Study) -> list[str]:
     """What a reader must know of the numbers."""
-    shown, task = Shown(study), study.task
+    metric, task = _metric(study), study.task
     tuned = [row for row in study.results if row.seeds[0].run]
     said = ["Rate, batch size and weights were chosen on dev; only what dev chose shows its score on test.",
             f"Dev has {_each(_devs(study))} examples, labels that were used too, and test {len(task.test):,}.",
-            f"A seed has collapsed if it is not above {_each(study.floors, shown.number)} on dev, "
+            f"A seed has collapsed if it is not above {_each(study.floors, metric.shown)} on dev, "
             "what one answer to everything gets."]
     if any(row.diverged for row in tuned):
         said.append("Seeds whose loss ran away or became no number (diverged) have collapsed; unless a restart saved them, they "
@@ -118,18 +109,18 @@ def _main(study: Study) -> list[Result]:
 
 
 def _scores_of(study: Study, row: Result) -> str:
-    shown = Shown(study)
-    beside = [f"{other.name} {shown.number(other.test)}" for other in study.results
+    metric = _metric(study)
+    beside = [f"{other.name} {_number(metric, other.test)}" for other in study.results
               if other.chosen and other.name != row.name and other.labels in (row.labels, None)
               and (other.labels == row.labels or other is study.results[-1])]
-    sure = f" ({shown.between(row.over_seeds)} over seeds)" if len(row.seeds) > 1 else ""
+    sure = f" ({between(metric, row.over_seeds)} over seeds)" if len(row.seeds) > 1 else ""
     lost = f" {row.collapsed} of {len(row.seeds)} seeds collapsed." if row.collapsed else ""
-    return (f"With {row.labels or 'all'} labels {row.name} gets {shown.number(row.test)} on test{sure}; "
+    return (f"With {row.labels or 'all'} labels {row.name} gets {_number(metric, row.test)} on test{sure}; "
             f"{', '.join(beside)}.{lost}")
 
 
 def _significance(study: Study, one: Difference) -> str:
-    shown = Shown(study)
+    metric = _metric(study)
     both = [bounds for bounds in (one.over_seeds, one.over_examples) if math.isfinite(bounds[0])]
     beyond = [low > EXACT or high < -EXACT for low, high in both]
     if len(both) < 2:
@@ -141,7 +132,7 @@ def _significance(study: Study, one: Difference) -> str:
     else:
         verdict = "it may be chance."
     way = "above" if one.mean >= 0 else "below"
-    return f"With {one.labels or 'all'} labels {one.name} is {shown.number(abs(one.mean))} {way} {one.minus}: {verdict}"
+    return f"With {one.labels or 'all'} labels {one.name} is {_number(metric, abs(one.mean))} {way} {one.minus}: {verdict}"
 
 
 def values(study: Study) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Diverged, Fault, RunFailed
 from foreword.basics.progress import say
 from foreword.compare.contenders import combinations, short_name
-from foreword.compare.parallel import Runs, Trial
+from foreword.compare.parallel import JobRunner, Trial
 from foreword.report import Report, Section, Table
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import text_run, train
@@ -74,7 +74,7 @@ def training_study(jobs: Sequence[TrainingJob], data: Path, parallel: int | None
     """Train them all, the best combination first. Runs that an interrupted call finished are not repeated."""
     check_tokenizer(jobs[0].recipe, TokenStore.open(data, "train").tokenizer, str(data))
     failed, found = [], dict[tuple[str, ...], list[float]]()
-    with Runs(data, hardware) as runs:
+    with JobRunner(data, hardware) as runs:
         runs.start(jobs, parallel)
         for job in jobs:
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,8 @@ from foreword.tokens.turns import SKIPPED, split_turns
 TELLING = ("dull replies", "distinct-1", "distinct-2")
 AT_ONCE = 8            # prompts answered together
 FEWEST = 20            # prompts below which nothing is said about a difference
+SAMPLING, CANDIDATES = Sampling(max_tokens=40, min_tokens=1, top_k=10, temperature=1.0), 16
+Tell = Callable[[float], None]
 
 
 def reader(path: str, precision: str = "float32", backward: bool = False) -> TextModel:
@@ -40,14 +42,14 @@ def reader(path: str, precision: str = "float32", backward: bool = False) -> Tex
 
 
 @dataclass(frozen=True)
-class Prompt:
+class DialoguePrompt:
     """What was said, and how a person answered it."""
 
     turns: tuple[str, ...]
     reference: str
 
 
-def prompts(data: Path, number: int, seed: int = 0, split: str = "", column: str = "text") -> list[Prompt]:
+def prompts(data: Path, number: int, seed: int = 0, split: str = "", column: str = "text") -> list[DialoguePrompt]:
     """One prompt from each of at most `number` dialogues, spread over the data: everything before one of its replies."""
     every = [turns for turns in _dialogues(data, split, column) if len(turns) > 1]
     if not every:
@@ -56,7 +58,7 @@ def prompts(data: Path, number: int, seed: int = 0, split: str = "", column: str
     found = []
     for place, turns in enumerate(chosen):
         at = int(chance(number_of("prompt", seed), place).integers(1, len(turns)))
-        found.append(Prompt(tuple(turns[:at]), turns[at]))
+        found.append(DialoguePrompt(tuple(turns[:at]), turns[at]))
     return found
 
 
@@ -74,7 +76,7 @@ def _dialogues(data: Path, split: str, column: str) -> Iterator[Sequence[str]]:
         yield [store.tokenizer.decode(turn).strip() for turn in split_turns(store.document(i), store.tokenizer.special("[end]"))]
 
 
-def answered(chat_model: ChatModel, asked: Sequence[Prompt], seed: int = 0, tell: Any = None) -> list[Reply]:
+def answered(chat_model: ChatModel, asked: Sequence[DialoguePrompt], seed: int = 0, tell: Tell | None = None) -> list[Reply]:
     """An answer to every prompt. Each few prompts have a chance of their own, which no other number of prompts changes."""
     found: list[Reply] = []
     for at in range(0, len(asked), AT_ONCE):
@@ -94,7 +96,7 @@ class DialogueReport:
     replies: dict[str, list[str]]                # by system; "person" is how people answered
     differences: list[PairedReplies]                # MMI beside the first sample
     control: list[PairedReplies]                    # the likeliest sample beside the first
-    asked: list[Prompt]
+    asked: list[DialoguePrompt]
 
     def value(self, system: str, metric: ReplyMetric) -> float:
         return metric.of(self.replies[system], self.replies["person"])
@@ -136,18 +138,16 @@ class DialogueReport:
                       [Section("Replies to people's prompts", Table(rows, caption=self.about))], self.values())
 
 
-def dialogue_report(model: str, data: Path, mmi: str | None = None, number: int = 200, candidates: int = 16, top_k: int = 10,
-                    temperature: float = 1.0, max_tokens: int = 40, seed: int = 0, split: str = "", column: str = "text",
-                    precision: str = "float32", dull: Sequence[str] = replies.DULL, tell: Any = None) -> DialogueReport:
-    """Reply prompts of the data with a model, and with the same samples ranked by a backward one, and compare."""
-    how = Sampling(max_tokens=max_tokens, min_tokens=1, top_k=top_k, temperature=temperature)
+def dialogue_report(model: str, data: Path, mmi: str | None = None, number: int = 200, seed: int = 0, split: str = "",
+                    column: str = "text", precision: str = "float32", tell: Tell | None = None) -> DialogueReport:
+    """Answer prompts of the data with a model, and with the same samples ranked by a backward one, and compare."""
     backward = reader(mmi, precision, backward=True) if mmi else None
-    chat_model = ChatModel(reader(model, precision), how, candidates if backward else 1, backward, ReplyRanking())
+    chat_model = ChatModel(reader(model, precision), SAMPLING, CANDIDATES if backward else 1, backward, ReplyRanking())
     asked = prompts(data, number, seed, split, column)
-    return judged(model, data, chat_model, asked, answered(chat_model, asked, seed, tell), seed, dull)
+    return judged(model, data, chat_model, asked, answered(chat_model, asked, seed, tell), seed)
 
 
-def judged(model: str, data: Path, chat_model: ChatModel, asked: list[Prompt], answers: list[Reply], seed: int = 0,
+def judged(model: str, data: Path, chat_model: ChatModel, asked: list[DialoguePrompt], answers: list[Reply], seed: int = 0,
            dull: Sequence[str] = replies.DULL) -> DialogueReport:
     references = [prompt.reference for prompt in asked]
     said = {"first sample": [answer.first.text for answer in answers]}

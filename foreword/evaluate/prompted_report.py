@@ -10,8 +10,7 @@ from typing import Any
 from foreword.basics.files import write_text
 from foreword.evaluate.prompted import PromptedExample, TaskResult, shots_in_words
 from foreword.report import Section, Table, Text
-from foreword.tasks.confidence import Interval
-from foreword.tasks.metrics import Metric, finite
+from foreword.tasks.metrics import Metric, between, finite, signed
 from foreword.tasks.prompted.request import Request
 
 Rows = list[tuple[str, ...]]
@@ -32,7 +31,7 @@ def _alone(results: Sequence[TaskResult]) -> Table:
     for one in results:
         for number, (name, metric) in enumerate(one.metrics().items()):
             rows.append(("" if number else one.task.name, name, metric.shown(one.value(name)),
-                         _between(metric, one.interval(name)), *_about(one, name, metric, [one])))
+                         between(metric, one.interval(name)), *_about(one, name, metric, [one])))
     return Table(rows, left=(0, 1, 7))
 
 
@@ -46,7 +45,7 @@ def _side_by_side(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
     rows: Rows = [("task", "metric", *names, "chance", "examples", "shots", "likelihoods")]
     for several in zip(*by_model.values()):
         for number, (name, metric) in enumerate(several[0].metrics().items()):
-            cells = [f"{metric.shown(one.value(name))} ({_between(metric, one.interval(name))})" for one in several]
+            cells = [f"{metric.shown(one.value(name))} ({between(metric, one.interval(name))})" for one in several]
             rows.append(("" if number else several[0].task.name, name, *cells, *_about(several[0], name, metric, several)))
     return Table(rows, left=(0, 1, len(names) + 5))
 
@@ -57,8 +56,8 @@ def _differences(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
         for name, metric in first.metrics().items():
             for other in others:
                 value, (low, high) = other.minus(first, name)
-                rows.append((first.task.name, name, other.model, _signed(metric, value),
-                             f"{_signed(metric, low)} to {_signed(metric, high)}", "" if low <= 0 <= high else "beyond chance"))
+                rows.append((first.task.name, name, other.model, signed(metric, value),
+                             between(metric, (low, high), True), "" if low <= 0 <= high else "beyond chance"))
     return Table(rows, left=(0, 1, 2, 5))
 
 
@@ -76,14 +75,6 @@ def notes(results: Sequence[TaskResult]) -> list[str]:
         for line in one.notes():
             about.setdefault(line, []).append(one.task.name)
     return [f"{', '.join(tasks)}: {line}" for line, tasks in about.items()]
-
-
-def _between(metric: Metric, interval: Interval) -> str:
-    return f"{metric.shown(interval[0])} to {metric.shown(interval[1])}"
-
-
-def _signed(metric: Metric, value: float) -> str:
-    return ("+" if value >= 0 else "-") + metric.shown(abs(value))
 
 
 def values(result: TaskResult) -> dict[str, Any]:

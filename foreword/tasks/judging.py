@@ -140,6 +140,9 @@ class Scored:
     def between(self) -> str:
         return f"{100 * self.interval[0]:.1f} to {100 * self.interval[1]:.1f}"
 
+    def values(self) -> dict[str, Any]:
+        return {"value": self.value, "interval": list(self.interval), "count": self.count, "shown": self.shown}
+
 
 def scored(metrics: Sequence[str], labels: Sequence[str], examples: Sequence[Example], predictions: Sequence[Any],
            interval: bool = True) -> list[Scored]:

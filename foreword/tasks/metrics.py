@@ -206,6 +206,18 @@ def difference(metric: Metric, first: Sequence[Any], second: Sequence[Any], seed
     return float(apart(both.sum(0), len(both))), bootstrap(both, apart, seed)
 
 
+def signed(metric: Metric, value: float) -> str:
+    """A difference as the metric writes numbers."""
+    return ("+" if value >= 0 else "-") + metric.shown(abs(value)) if math.isfinite(value) else "-"
+
+
+def between(metric: Metric, bounds: Interval, differ: bool = False) -> str:
+    """An interval as the metric writes numbers; `differ`: of a difference."""
+    if math.isnan(bounds[0]):
+        return "-"
+    return " to ".join(signed(metric, bound) if differ else metric.shown(bound) for bound in bounds)
+
+
 def finite(number: float) -> float | None:
     """For JSON, which has no infinity."""
     return number if math.isfinite(number) else None

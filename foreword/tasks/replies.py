@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from foreword.tasks.confidence import Interval
-from foreword.tasks.metrics import Bleu, Mean, Metric, difference, value
+from foreword.tasks.metrics import Bleu, Mean, Metric, between, difference, value
 from foreword.text.words import HAN
 
 _TOKEN = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’][^\W_{HAN}]+)*|[^\w\s]")
@@ -158,9 +158,9 @@ class PairedReplies:
         return self.metric.better * (1 if low > 0 else -1 if high < 0 else 0)
 
     def __str__(self) -> str:
-        show = self.metric.metric.shown
-        low, high = (("+" if bound >= 0 else "-") + show(abs(bound)) for bound in self.interval)
-        return f"{self.metric.name} {show(self.first)} -> {show(self.second)} (difference {low} to {high})"
+        metric = self.metric.metric
+        return (f"{self.metric.name} {metric.shown(self.first)} -> {metric.shown(self.second)} "
+                f"(difference {between(metric, self.interval, True)})")
 
 
 def compared(metric: ReplyMetric, first: Sequence[str], second: Sequence[str], references: Sequence[str],

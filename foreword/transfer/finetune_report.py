@@ -18,7 +18,7 @@ from foreword.tasks.confidence import Interval
 from foreword.tasks.example import groups
 from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import Metric, difference
+from foreword.tasks.metrics import Metric, between, difference, signed
 from foreword.transfer.baselines import Baseline, judged
 from foreword.transfer.finetune import PUBLISHED
 from foreword.transfer.kinds import transfer_kind_of
@@ -75,15 +75,11 @@ class Beside:
     @property
     def cells(self) -> tuple[str, ...]:
         first = self.baseline.test[0]
-        return (first.metric, first.shown, first.between, self.signed(self.difference),
-                " to ".join(map(self.signed, self.interval)))
-
-    def signed(self, value: float) -> str:
-        return ("+" if value >= 0 else "-") + self.metric.shown(abs(value))
+        return (first.metric, first.shown, first.between, signed(self.metric, self.difference),
+                between(self.metric, self.interval, True))
 
     def values(self) -> dict[str, Any]:
-        return {**{one.metric: {"value": one.value, "interval": list(one.interval), "count": one.count, "shown": one.shown}
-                   for one in self.baseline.test},
+        return {**{one.metric: one.values() for one in self.baseline.test},
                 "model_minus_baseline": {"value": self.difference, "interval": list(self.interval)}}
 
 
@@ -132,8 +128,8 @@ def rows_of(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
 def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]], beside: Sequence[Beside]) -> str:
     name = task.metrics[0]
     one = scores["test"][name]
-    low, high = (METRICS[name](task.labels).metric.shown(bound) for bound in one["interval"])
-    found = f"{task.name}: {name} {one['shown']} on test (95% confidence interval {low} to {high}, {one['count']:,} cases)"
+    bounds = between(METRICS[name](task.labels).metric, one["interval"])
+    found = f"{task.name}: {name} {one['shown']} on test (95% confidence interval {bounds}, {one['count']:,} cases)"
     if not beside:
         return f"{found}."
     best = min(beside, key=lambda other: other.difference)

@@ -14,7 +14,7 @@ import pytest
 
 from foreword.assembly import loader
 from foreword.basics.seeds import chance
-from foreword.evaluate.dialogue import Prompt, answered, judged, prompts
+from foreword.evaluate.dialogue import DialoguePrompt, answered, judged, prompts
 from foreword.generate.chat import ChatModel
 from foreword.generate.rerank import TextModel
 from foreword.generate.sample import Sampling
@@ -57,7 +57,7 @@ def trained(name: str, store: TokenStore, seed: int) -> TextModel:
 def test_ranking_by_recall_makes_replies_less_dull_and_more_diverse(seed, store, data):
     chat_model = ChatModel(trained("dialogpt", store, seed), Sampling(max_tokens=24, min_tokens=1, top_k=10),
                     backward=trained("dialogpt-backward", store, seed))
-    asked = [Prompt(tuple(turn.lower() for turn in one.turns), one.reference.lower())
+    asked = [DialoguePrompt(tuple(turn.lower() for turn in one.turns), one.reference.lower())
              for one in prompts(data / "dailydialog-en" / "en_test_human.txt", PROMPTS, seed)]
     answers = answered(chat_model, asked, seed)
     report = judged("dialogpt", Path("DailyDialog"), chat_model, asked, answers, seed, EMPTY)

@@ -135,7 +135,7 @@ def test_coarser_labels_are_joined_and_others_refused(planted):
     with pytest.raises(Fault, match="no second text to be blind to"):
         probes.blind(alone)
     with pytest.raises(Fault, match="Cross tasks of one kind"):
-        crossing.meanings(crossing.Known(planted.name, ("pair",), planted.labels), alone)
+        crossing.meanings(crossing.LearnedLabels(planted.name, ("pair",), planted.labels), alone)
 
 
 def test_table_file_and_picture_say_the_same(planted, tmp_path):

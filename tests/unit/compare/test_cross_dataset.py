@@ -11,7 +11,7 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.compare import cross_dataset as crossed
-from foreword.compare.cross_dataset import Learned, cross, matching, meanings, of_run
+from foreword.compare.cross_dataset import ScoredModel, cross, matching, meanings, of_run
 from foreword.tasks.example import Example
 from foreword.tasks.labelled.classify import PairClassification
 from foreword.tasks.labelled_task import LabelledTask
@@ -33,8 +33,8 @@ def pairs(name: str, labels: Sequence[str], gold: Sequence[str], parted: bool = 
     return LabelledTask(name, PairClassification(first="{a}", second="{b}", label="{l}"), tuple(labels), *splits, one_file=parted)
 
 
-def parrot(labels: Sequence[str] = THREE, home: Sequence[tuple[str, str]] = (), task: str = "snli") -> Learned:
-    return Learned(task, ("pair",), tuple(labels), "parrot", lambda examples: [one.texts[1] for one in examples], home, frozenset([task]))
+def parrot(labels: Sequence[str] = THREE, home: Sequence[tuple[str, str]] = (), task: str = "snli") -> ScoredModel:
+    return ScoredModel(task, ("pair",), tuple(labels), "parrot", lambda examples: [one.texts[1] for one in examples], home, frozenset([task]))
 
 
 def test_three_labels_meet_two() -> None:

@@ -12,7 +12,7 @@ import torch
 from foreword.basics.messages import Diverged
 from foreword.compare import parallel
 from foreword.compare.contenders import Plan
-from foreword.compare.parallel import Runs
+from foreword.compare.parallel import JobRunner
 from foreword.compare.study import FinetuneJob, Study, study
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import LabelledTask
@@ -56,7 +56,7 @@ def jobs(base: Path, where: Path, *rates: float) -> list[FinetuneJob]:
 
 @pytest.mark.thorough
 def test_a_run_whose_loss_is_no_number_says_so_and_the_others_go_on(base: Path, tmp_path: Path) -> None:
-    runs, some = Runs(task("classify", 48), Hardware()), jobs(base, tmp_path, 1e30, 3e-3)
+    runs, some = JobRunner(task("classify", 48), Hardware()), jobs(base, tmp_path, 1e30, 3e-3)
     try:
         assert runs.start(some, 2) == 2
         with pytest.raises(Diverged):
@@ -65,13 +65,13 @@ def test_a_run_whose_loss_is_no_number_says_so_and_the_others_go_on(base: Path, 
         assert "loss" in (tmp_path / "seed-0.log").read_text(encoding="utf-8")
     finally:
         runs.close()
-    assert Runs(task("classify", 48), Hardware()).start(some, 2) == 0, "nothing is left to do"
+    assert JobRunner(task("classify", 48), Hardware()).start(some, 2) == 0, "nothing is left to do"
 
 
 @pytest.mark.thorough
 def test_when_it_ends_early_what_is_under_way_is_saved(base: Path, tmp_path: Path) -> None:
     long = [replace(job, how=replace(job.how, epochs=5000.0)) for job in jobs(base, tmp_path, 3e-3, 3e-3, 3e-3)]
-    runs = Runs(task("classify", 48), Hardware())
+    runs = JobRunner(task("classify", 48), Hardware())
     runs.start(long, 2)
     while not all(RunFolder(job.folder).metrics() for job in long[:2]):
         time.sleep(0.1)
@@ -87,11 +87,11 @@ def test_little_work_is_done_here(base: Path, tmp_path: Path, monkeypatch: pytes
     whole: LabelledTask = task("classify", 48)
     asked = []
     monkeypatch.setattr(parallel, "tokens_a_second", lambda session, threads: asked.append(threads) or 1e9)
-    assert Runs(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 1
+    assert JobRunner(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 1
     assert asked == [8]
     monkeypatch.setattr(parallel, "tokens_a_second", lambda session, threads: 1.0)
-    assert Runs(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 8
+    assert JobRunner(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 8
     monkeypatch.setattr(parallel, "free_memory", lambda device: 3 * parallel.PROCESS + 1000)
-    assert Runs(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 2
-    assert Runs(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3)) == 1
+    assert JobRunner(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 2
+    assert JobRunner(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3)) == 1
     assert not tmp_path.joinpath("seed-0").exists()

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.dialogue import DialogueReport, Prompt, judged, prompts
+from foreword.evaluate.dialogue import DialoguePrompt, DialogueReport, judged, prompts
 from foreword.generate.chat import Candidate, Reply
 from foreword.generate.rerank import ReplyRanking
 from foreword.tasks import replies
@@ -62,7 +62,7 @@ def answer(first, chosen):
 
 
 def test_all_systems_answer_the_same_prompts_with_the_same_candidates():
-    asked = [Prompt((f"what about {i}?",), f"number {i} is fine") for i in range(30)]
+    asked = [DialoguePrompt((f"what about {i}?",), f"number {i} is fine") for i in range(30)]
     report = judged("m", Path("d"), Judge, asked, [answer("I don't know.", f"number {i} is good") for i in range(30)])
     assert report.replies["first sample"] == report.replies["likeliest"] == ["I don't know."] * 30
     assert report.replies["MMI"][7] == "number 7 is good"
@@ -86,11 +86,11 @@ METRICS = {name: ReplyMetric(name, Mean(), lambda a, b: 0, better) for name, bet
 ])
 def test_the_verdict_follows_the_intervals(signs, words):
     differences = [PairedReplies(metric, 0, 0, signs.get(name, (-0.1, 0.1))) for name, metric in METRICS.items()]
-    report = DialogueReport("", [], {"person": []}, differences, [], [Prompt(("a",), "b")] * 30)
+    report = DialogueReport("", [], {"person": []}, differences, [], [DialoguePrompt(("a",), "b")] * 30)
     assert words in report.verdict()
 
 
 def test_few_prompts_give_no_verdict():
     differences = [PairedReplies(metric, 0, 0, (-0.2, -0.1)) for metric in METRICS.values()]
-    report = DialogueReport("", replies.metrics(["a"]), {}, differences, [], [Prompt(("a",), "b")] * 5)
+    report = DialogueReport("", replies.metrics(["a"]), {}, differences, [], [DialoguePrompt(("a",), "b")] * 5)
     assert "too few" in report.verdict()
