@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EXACT = 1e-9            # sums of shares are not exact: less than this is zero
-HEAD = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max", "95% (seeds)", "95% (examples)",
+HEAD: tuple[str, ...] = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max", "95% (seeds)", "95% (examples)",
         "collapsed")
 
 
@@ -40,13 +40,14 @@ def _number(metric: Metric, value: float) -> str:
 def rows(study: Study) -> list[tuple[str, ...]]:
     metric, found = _metric(study), [HEAD]
     for row in study.results:
-        tuned = row.seeds[0].run is not None
-        tests = [_number(metric, one) for one in (row.test, row.spread, min(row.tests), max(row.tests))] if row.chosen else ["-"] * 4
-        bounds = [between(metric, one) for one in (row.over_seeds, row.over_examples)] if row.chosen else ["-"] * 2
+        tests, bounds = ["-"] * 4, ["-"] * 2
+        if row.chosen:
+            tests = [_number(metric, one) for one in (row.test, row.spread, min(row.tests), max(row.tests))]
+            bounds = [between(metric, one) for one in (row.over_seeds, row.over_examples)]
         found.append((row.name, str(row.labels or "all"), f"{row.rate:.2g}" if row.rate else "-", str(row.batch or "-"),
                       str(len(row.seeds)), _number(metric, row.dev), *tests, *bounds,
-                      _collapsed(row) if tuned else "-"))                                 # type: ignore[arg-type]
-    return found                                                                     # type: ignore[return-value]
+                      _collapsed(row) if row.seeds[0].run is not None else "-"))
+    return found
 
 
 def _collapsed(row: Result) -> str:
@@ -55,11 +56,10 @@ def _collapsed(row: Result) -> str:
 
 def differences(study: Study) -> list[tuple[str, ...]]:
     metric = _metric(study)
-    found: list[tuple[str, ...]] = [("labels", "model", "minus", "difference", "95% (seeds)", "95% (examples)", "seed by seed")]
-    for one in study.differences:
-        found.append((str(one.labels or "all"), one.name, one.minus, signed(metric, one.mean), between(metric, one.over_seeds, True),
-                      between(metric, one.over_examples, True), " ".join(signed(metric, each) for each in one.each)))
-    return found
+    head = ("labels", "model", "minus", "difference", "95% (seeds)", "95% (examples)", "seed by seed")
+    return [head, *((str(one.labels or "all"), one.name, one.minus, signed(metric, one.mean),
+                     *(between(metric, bounds, True) for bounds in (one.over_seeds, one.over_examples)),
+                     " ".join(signed(metric, each) for each in one.each)) for one in study.differences)]
 
 
 def words(study: Study) -> list[str]:
