@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EXACT = 1e-9            # sums of shares are not exact: less than this is zero
-HEAD: tuple[str, ...] = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max", "95% (seeds)", "95% (examples)",
-        "collapsed")
+HEAD: tuple[str, ...] = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max",
+                         "95% (seeds)", "95% (examples)", "collapsed")
 
 
 def _metric(study: Study) -> Metric:
