@@ -27,4 +27,4 @@ class EncodedExample:
 
     @cached_property
     def length(self) -> int:
-        return max(len(laid.ids) for laid in self.sequences)
+        return max(len(sequence.ids) for sequence in self.sequences)

@@ -15,7 +15,7 @@ from foreword.basics.messages import Fault
 from foreword.evaluate.bits_per_byte import windows
 from foreword.evaluate.requests import PromptedModel, batches_by_length
 from foreword.networks.language_model import LanguageModel
-from foreword.tasks.prompted.request import Weigh, Weighed
+from foreword.tasks.prompted.request import Likelihood, LikelihoodRequest
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -76,17 +76,17 @@ def fit(pair: Pair, context: int | None) -> Pair:
 # --- what a model says of them -----------------------------------------------------------------------------------------
 
 
-def score_continuations(asked: PromptedModel, requests: Sequence[Weigh]) -> list[Weighed]:
+def score_continuations(asked: PromptedModel, requests: Sequence[LikelihoodRequest]) -> list[Likelihood]:
     """The log-probability of each continuation, token by token."""
     whole = encode_pairs(asked.tokenizer, [(request.query, request.continuation) for request in requests])
     pairs = [fit(pair, asked.context) for pair in whole]
     cut = sum(len(pair.context) < len(given.context) for pair, given in zip(pairs, whole))
     asked.count([np.concatenate(pair) for pair in pairs], cut)
-    found: list[Weighed] = [Weighed(np.zeros(0))] * len(pairs)
+    found: list[Likelihood] = [Likelihood(np.zeros(0))] * len(pairs)
     walked = [place for place, request in enumerate(requests) if request.greedy]
     scored = [place for place, request in enumerate(requests) if not request.greedy]
     for place, logs in zip(scored, log_probs(asked.model, [pairs[place] for place in scored])):
-        found[place] = Weighed(logs)
+        found[place] = Likelihood(logs)
     banned = {words: _single(asked.tokenizer, words) for words in {requests[place].without for place in walked}}
     for place, told in zip(walked, follow_greedily(asked.model, [pairs[place] for place in walked],
                                           [banned[requests[place].without] for place in walked])):
@@ -124,12 +124,12 @@ def _long(pair: Pair, context: int | None) -> bool:
     return context is not None and len(pair.context) + len(pair.continuation) > context + 1
 
 
-def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequence[np.ndarray]) -> list[Weighed]:
+def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequence[np.ndarray]) -> list[Likelihood]:
     """Walk along each continuation: what every token costs, and whether the model would have gone the same way.
 
     `banned` are tokens that may not come first when the way is judged a second time.
     """
-    found: list[Weighed] = [Weighed(np.zeros(0))] * len(pairs)
+    found: list[Likelihood] = [Likelihood(np.zeros(0))] * len(pairs)
     for some in batches_by_length([len(pair.context) for pair in pairs]):
         going = np.asarray([place for place in some if len(pairs[place].continuation)], np.int64)
         if not len(going):
@@ -154,7 +154,7 @@ def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequenc
                 state, going, targets = model.select(state, np.asarray(stays)), going[stays], targets[stays]
             told, state = model.advance(targets, state)
         for place, costs in logs.items():
-            found[place] = Weighed(np.asarray(costs, np.float64), same[place], allowed[place])
+            found[place] = Likelihood(np.asarray(costs, np.float64), same[place], allowed[place])
     return found
 
 

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 
 from foreword.basics.messages import Fault
 from foreword.evaluate import bits_per_byte as bits
-from foreword.tasks.prompted.request import Weighed
-from foreword.tasks.prompted.whole_text import ReadText
+from foreword.tasks.prompted.request import Likelihood
+from foreword.tasks.prompted.whole_text import RollingRequest
 
 if TYPE_CHECKING:
     from foreword.evaluate.requests import PromptedModel
     from foreword.tokens.tokenizer import Tokenizer
 
 
-def score_whole_texts(asked: PromptedModel, requests: Sequence[ReadText]) -> list[Weighed]:
+def score_whole_texts(asked: PromptedModel, requests: Sequence[RollingRequest]) -> list[Likelihood]:
     """The log-probability of every token of each text."""
     check_lossless(asked.name, asked.tokenizer)
     texts = [bits.text_of(request.text, asked.tokenizer) for request in requests]
     asked.count([text.ids for text in texts], 0)
-    return [Weighed(logs) for logs in bits.log_probs(asked.model, asked.tokenizer, texts)]
+    return [Likelihood(logs) for logs in bits.log_probs(asked.model, asked.tokenizer, texts)]
 
 
 def check_lossless(name: str, tokenizer: Tokenizer) -> None:

@@ -24,7 +24,7 @@ Unit = Literal["example", "sequence", "value"]        # what counts as one guess
 
 @dataclass(frozen=True, kw_only=True)
 class ExampleBatch(Batch):
-    """Sequences of examples, one behind the other. A row of it is an example: its sequences are never parted."""
+    """Sequences of examples, one behind the other. A row of it is an example: its sequences stay together."""
 
     there: Tensor                        # [sequences, positions], False at padding, whether or not the network is told
     counts: tuple[int, ...]              # sequences of each example
@@ -73,13 +73,13 @@ class FromExamples(Objective):
     outputs: ClassVar[int] = 2               # of the head, where labels do not say it
     reading: Reading = "first"
     dropout: float = 0.1                 # before the last layer of the head
-    tells_padding: bool = False          # also to a network that looks back: for what reads its vectors from the other end
+    tells_padding: bool = False          # also to a causal network: for what reads its vectors from the other end
 
     @property
     def writes(self) -> frozenset[str]:       # type: ignore[override]
         if self.reading == "first":
             return frozenset({"ids", "real", "segments"})
-        # a network that looks back never sees what is padded at the right
+        # a causal network never sees padding at the right
         return frozenset({"ids", "real"} if self.tells_padding else {"ids"})
 
     @property

@@ -1,4 +1,4 @@
-"""Texts of unequal length laid out as one rectangle, with the special tokens around and between them."""
+"""Texts of unequal length as one padded batch, with the special tokens around and between them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regress: a number for a pair of texts. A network that looks back reads both orders, and their vectors are added up."""
+"""Regress: a number for a pair of texts. A causal network reads both orders, and their vectors are added up."""
 
 from __future__ import annotations
 

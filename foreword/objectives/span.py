@@ -19,7 +19,7 @@ from foreword.parts.task_heads import PositionHead
 
 class Extract(FromExamples):
     """Every example is one window. Its target is the places of the first and last token of the answer; where the window has
-    none, both are the place a sequence is read at: the first token, or the last for a network that looks back.
+    none, both are the place a sequence is read at: the first token, or the last for a causal network.
     """
 
     kind: Literal["span"] = "span"

@@ -30,7 +30,7 @@ class Stepwise(Classify):
         if not self.published:
             found.append(("read", "stepwise attends to the vectors of both texts: it has no place, and no mean, to read."))
         if self.reading != "first":
-            found.append(("reading", "stepwise needs a network that looks both ways: it must know where each text stands."))
+            found.append(("reading", "stepwise needs a bidirectional network: it must know where each text stands."))
         return found
 
     def head(self, width: int) -> AnswerNetwork:     # type: ignore[override]

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from foreword.kernels.elementwise import Dropout
 
-Reading = Literal["first", "last"]        # where a sequence is read off: a network that looks both ways, and one that looks back
+Reading = Literal["first", "last"]        # where a sequence is read off: a bidirectional network, and a causal one
 Read = Literal["place", "mean"]           # the vector there, or the mean of all: a small network puts little into one place
 
 

@@ -62,7 +62,7 @@ def inferred(rows: Sequence[Row], kind: str = "", file: str = "") -> tuple[Label
     columns = Columns(rows, bool(kind))
     for name in [kind] if kind else known:
         if found := LABELLED_KINDS.find(name).from_columns(columns):
-            return found[0], f"{found[1]}; {kind} as told." if kind else f"{found[1]}: {found[0].in_words}."
+            return found[0], f"{found[1]}; {kind}, as you said." if kind else f"{found[1]}: {found[0].in_words}."
     wanted = {name: LABELLED_KINDS.find(name).columns_in_words() for name in reversed(known)}
     needs = f"{kind} needs: {wanted[kind]}" if kind else f"Known are: {'; or '.join(wanted.values())}"
     raise Fault(f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be learned.{columns.mistyped()}",

@@ -39,7 +39,7 @@ class TextFeatures(Protocol):
 
 @dataclass(frozen=True)
 class Baseline:
-    """A fitted baseline, what was chosen on dev, and what it is worth."""
+    """A fitted baseline, what was chosen on dev, and its scores."""
 
     name: str
     setting: str
@@ -150,8 +150,8 @@ def fitted(task: LabelledTask, features: TextFeatures, name: str) -> Baseline:
     features.fit(_texts(task.train))
     train, dev = features.of(_texts(task.train)), features.of(_texts(task.dev))
     models = [kind.regression(strength).fit(train, right) for strength in STRENGTHS]
-    worth = [_value(task, model.predict(dev).tolist()) for model in models]
-    place = int(np.argmax(worth))
+    on_dev = [_value(task, model.predict(dev).tolist()) for model in models]
+    place = int(np.argmax(on_dev))
     return judged_together(task, name, f"strength {STRENGTHS[place]:g} of {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}",
                            lambda examples: models[place].predict(features.of(_texts(examples))).tolist())
 
@@ -159,8 +159,8 @@ def fitted(task: LabelledTask, features: TextFeatures, name: str) -> Baseline:
 def best_on_dev(task: LabelledTask, name: str, setting: str, numbers: Sequence[float],
                 rule: Callable[[Any], Callable[[Example], Any]]) -> Baseline:
     """The number that makes the rule best on dev by the task's first metric; of equals the first."""
-    worth = [_value(task, list(map(rule(number), task.dev))) for number in numbers]
-    chosen = numbers[int(np.argmax(worth))]
+    on_dev = [_value(task, list(map(rule(number), task.dev))) for number in numbers]
+    chosen = numbers[int(np.argmax(on_dev))]
     return judged(task, name, setting.format(chosen), rule(chosen))
 
 

@@ -1,4 +1,4 @@
-"""A bag of features: one vector for a text, from a model that nothing was done to, for baselines that are fitted on it."""
+"""One vector for a text: the mean of a pretrained model's last vectors, for baselines that are fitted on it."""
 
 from __future__ import annotations
 
@@ -38,11 +38,12 @@ class MeanEmbeddings:
         """[texts, width]"""
         new = list(dict.fromkeys(text for text in texts if text not in self.known))
         self.encoder.tokenize(new)
-        laid = {text: self.input_format.alone(self.encoder.tokens(text)[0], self.tokenizer, self.encoder.length) for text in new}
-        new.sort(key=lambda text: len(laid[text].ids))        # those of like length are read together
+        encoded = {text: self.input_format.alone(self.encoder.tokens(text)[0], self.tokenizer, self.encoder.length)
+                   for text in new}
+        new.sort(key=lambda text: len(encoded[text].ids))        # those of like length are read together
         for start in range(0, len(new), AT_ONCE):
             some = new[start: start + AT_ONCE]
-            self.known |= zip(some, self._means([EncodedExample((0,), (laid[text],)) for text in some]))
+            self.known |= zip(some, self._means([EncodedExample((0,), (encoded[text],)) for text in some]))
         return np.stack([self.known[text] for text in texts])
 
     @torch.no_grad()

@@ -87,7 +87,7 @@ class GptFormat:
 
 
 class BareFormat(GptFormat):
-    """Nothing but the texts, one behind the other: how a network that looks back is fine-tuned where no specials are added."""
+    """Nothing but the texts, one behind the other: how a causal network is fine-tuned where no specials are added."""
 
     both_orders = False
     before = 0

@@ -30,7 +30,7 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
     how.check()
     input_format = input_format_of(loaded.recipe)
     if how.aux and input_format.reading == "first":
-        raise Fault(f"--aux {how.aux:g}: {loaded.recipe.name} looks both ways, and would see the tokens that it is to guess.",
+        raise Fault(f"--aux {how.aux:g}: {loaded.recipe.name} is bidirectional, and would see the tokens that it is to guess.",
                     "Leave it out.")
     values = loaded.recipe.values()
     network = values["network"] = features.over(values["network"], how.features) if how.features else values["network"]

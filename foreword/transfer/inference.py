@@ -20,7 +20,7 @@ from foreword.transfer.kinds.base import Answer, TransferKind
 
 AT_ONCE = 64        # examples in a batch that is only read
 
-Watch = Callable[[float], None]        # is told how much has been read, 0 to 1
+Watch = Callable[[float], None]        # given how much has been read, 0 to 1
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def _heads(recipe: Recipe) -> dict[str, tuple[str, tuple[str, ...]]]:
     return {name: (one.name, tuple(getattr(one, "labels", ()))) for name, one in several.items()}
 
 
-def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int | None, strange: tuple[str, ...]) -> None:
+def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int | None, replaced: tuple[str, ...]) -> None:
     theirs, mine = _theirs(model, loaded), model.weights()
     new = [tokenizer.special(name) for name in tokenizer.specials
            if loaded.tokenizer is None or tokenizer.special(name) >= len(loaded.tokenizer)]
@@ -75,7 +75,7 @@ def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int |
     depth = {id(parameter): number for number, level in enumerate(model.network.levels()) for parameter in level}
     faults = []
     for name, weight in mine.items():
-        if name not in theirs or name.startswith(strange) or (layers is not None and depth.get(id(weight), 0) > layers):
+        if name not in theirs or name.startswith(replaced) or (layers is not None and depth.get(id(weight), 0) > layers):
             continue
         given, drawn = theirs[name], weight.detach().clone()
         if not _fits(given, weight, name in grown, weight is tables.get("positions")):

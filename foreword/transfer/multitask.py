@@ -67,7 +67,7 @@ def recipe_for_tasks(recipe: Recipe, loaded: Loaded, tasks: Sequence[LabelledTas
 
 
 def _objective(said: ByTask, loaded: Loaded, task: LabelledTask, reading: str) -> FromExamples:
-    """A network that looks back does not know where each text of a pair stands: it has the one layer."""
+    """A causal network does not know where each text of a pair stands: it has the one layer."""
     fresh = transfer_kind_of(task.kind).objective(task.labels, reading, DROPOUT, task.train)        # type: ignore[arg-type]
     made = continued_objective(loaded, fresh)
     values = made.model_dump(mode="json")

@@ -69,7 +69,7 @@ def _learn(said: dict[str, Any]) -> LabelledKind:
 
 
 def chosen(path: Path, task: str = "") -> Taught:
-    """The task that is meant; a run of several must be told which."""
+    """The task with this name; a run of one task needs none."""
     known = taught(path)
     if task in known or (not task and len(known) == 1):
         return known[task] if task else next(iter(known.values()))
@@ -128,7 +128,7 @@ class Predictor:
 
 
 def _way(recipe: Recipe, tokenizer: Tokenizer) -> InputFormat:
-    """As its texts were laid out in training: where the vocabulary has no specials for it, none stood around them."""
+    """As in training: where the vocabulary has no special tokens for it, none stood around the texts."""
     input_format = input_format_of(recipe)
     marked = all(tokenizer.backend.token_to_id(token) is not None for token in AROUND.values())
     return input_format if marked or input_format.reading == "first" else BareFormat()

@@ -16,7 +16,7 @@ from foreword.evaluate.prompted import run_task
 from foreword.evaluate.requests import PromptedModel
 from foreword.tasks import task as tasks
 from foreword.tasks.metrics import value
-from foreword.tasks.prompted.request import Continue, Continued, Weigh, Weighed
+from foreword.tasks.prompted.request import GeneratedText, GenerationRequest, Likelihood, LikelihoodRequest
 from foreword.tasks.task import Task
 from tests.tiny import tiny
 
@@ -73,8 +73,8 @@ def test_examples_can_be_asked_with_and_without_shots(data, name, variant):
 
 def answers_to(requests: Sequence[Any], likely: int, written: str) -> list[Any]:
     """As a model would answer that takes choice `likely`, or writes this."""
-    return [Continued(written) if isinstance(request, Continue) else
-            Weighed(np.full(4, -1.0 if place == likely else -9.0), place == likely, place == likely)
+    return [GeneratedText(written) if isinstance(request, GenerationRequest) else
+            Likelihood(np.full(4, -1.0 if place == likely else -9.0), place == likely, place == likely)
             for place, request in enumerate(requests)]
 
 
@@ -88,7 +88,7 @@ def test_a_perfect_and_a_constant_answer(data, name, variant):
         right = task.kind.right(example.row) if hasattr(task.kind, "right") else 0
         best = task.kind.references(example.row)[0] if hasattr(task.kind, "references") else ""
         perfect.append(task.kind.judge(example.row, answers_to(requests, right, best)))
-        wrong = 1 if isinstance(requests[0], Weigh) and requests[0].greedy else 0
+        wrong = 1 if isinstance(requests[0], LikelihoodRequest) and requests[0].greedy else 0
         constant.append(task.kind.judge(example.row, answers_to(requests, wrong, "zzz")))
     for metric_name, metric in task.kind.metrics().items():
         got = value(metric, [one.values[metric_name] for one in perfect])

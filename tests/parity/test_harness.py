@@ -44,7 +44,7 @@ from foreword.evaluate.prompted import run_task  # noqa: E402
 from foreword.evaluate.requests import PromptedModel  # noqa: E402
 from foreword.evaluate.score import total  # noqa: E402
 from foreword.evaluate.whole_text import score_whole_texts  # noqa: E402
-from foreword.tasks.prompted.whole_text import ReadText  # noqa: E402
+from foreword.tasks.prompted.whole_text import RollingRequest  # noqa: E402
 from foreword.tasks.task import load  # noqa: E402
 
 LIMIT = 24
@@ -295,5 +295,5 @@ def test_our_wikitext_is_theirs_in_their_windows(asked: PromptedModel, tasks: di
     assert np.allclose([-score.nats for score in scores], [_numbers(one["filtered_resps"])[0] for one in theirs], atol=1e-3)
     whole = total(scores)
     assert whole.bits_per_byte == pytest.approx(both["hf"]["results"]["local_wikitext"]["bits_per_byte,none"], rel=1e-5)
-    told = score_whole_texts(asked, [ReadText(page) for page in pages])
+    told = score_whole_texts(asked, [RollingRequest(page) for page in pages])
     assert sum(len(one.logs) for one in told) == whole.tokens

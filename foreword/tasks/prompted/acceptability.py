@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from foreword.tasks.metrics import Matthews, Metric
-from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Weigh
+from foreword.tasks.prompted.request import Judged, LikelihoodRequest, PromptedKind, Request
 from foreword.tasks.template import Row, render
 
 
@@ -22,7 +22,7 @@ class Acceptability(PromptedKind):
     yes: str = "1"                  # ... of a text that is acceptable
 
     def requests(self, row: Row) -> list[Request]:
-        return [Weigh("", render(self.text, row))]
+        return [LikelihoodRequest("", render(self.text, row))]
 
     def solved(self, row: Row) -> str:
         return render(self.text, row)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from foreword.tasks.example import Unusable
 from foreword.tasks.metrics import Metric, Perplexity, Share
-from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Weigh
+from foreword.tasks.prompted.request import Judged, LikelihoodRequest, PromptedKind, Request
 from foreword.tasks.template import Row, render
 
 FILTERED = "accuracy, no stop words"
@@ -33,18 +33,18 @@ class LastWord(PromptedKind):
     def requests(self, row: Row) -> list[Request]:
         passage, word = self.split(row)
         banned = tuple(other for other in self.stop_words if other != word)
-        return [Weigh(render(self.context, {**row, "passage": passage}), f" {word}", greedy=True, without=banned)]
+        return [LikelihoodRequest(render(self.context, {**row, "passage": passage}), f" {word}", greedy=True, without=banned)]
 
     def solved(self, row: Row) -> str:
         passage, word = self.split(row)
         return f"{render(self.context, {**row, 'passage': passage})} {word}"
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
-        told = answers[0]
-        values = {"accuracy": told.greedy, "perplexity": -told.total}
+        likelihood = answers[0]
+        values = {"accuracy": likelihood.greedy, "perplexity": -likelihood.total}
         if self.stop_words:
-            values[FILTERED] = told.greedy_without
-        return Judged(values, {"word": self.split(row)[1], "log_probability": told.total})
+            values[FILTERED] = likelihood.greedy_without
+        return Judged(values, {"word": self.split(row)[1], "log_probability": likelihood.total})
 
     def metrics(self) -> dict[str, Metric]:
         filtered: dict[str, Metric] = {FILTERED: Share()} if self.stop_words else {}

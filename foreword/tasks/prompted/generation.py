@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from foreword.tasks.example import Unusable
 from foreword.tasks.metrics import Bleu, Mean, Metric, Share
-from foreword.tasks.prompted.request import Continue, Judged, PromptedKind, Request
+from foreword.tasks.prompted.request import GenerationRequest, Judged, PromptedKind, Request
 from foreword.tasks.template import Row, items, names, render, value
 from foreword.tasks.text_match import TEXT
 
@@ -45,7 +45,7 @@ class Generation(PromptedKind):
 
     def requests(self, row: Row) -> list[Request]:
         self.references(row)
-        return [Continue(render(self.context, row), self.most, self.stop, self.top_k)]
+        return [GenerationRequest(render(self.context, row), self.most, self.stop, self.top_k)]
 
     def solved(self, row: Row) -> str:
         return render(self.context, row) + render(self.completion, {**row, "answer": self.references(row)[0]})

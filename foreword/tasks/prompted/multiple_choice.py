@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from foreword.tasks.example import right_place
 from foreword.tasks.metrics import Metric, Share
-from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Weigh, Weighed
+from foreword.tasks.prompted.request import Judged, Likelihood, LikelihoodRequest, PromptedKind, Request
 from foreword.tasks.template import Row, items, render
 
 
@@ -17,18 +17,18 @@ class Completion:
     """A choice as it was weighed."""
 
     choice: str
-    told: Weighed                       # given the context
-    alone: Weighed | None = None        # given almost nothing
+    conditional: Likelihood                        # given the context
+    unconditional: Likelihood | None = None        # given almost nothing
 
 
 def _apart(one: Completion) -> float:
-    return one.told.total - (one.alone.total if one.alone else 0.0)
+    return one.conditional.total - (one.unconditional.total if one.unconditional else 0.0)
 
 
 NORMALISE: dict[str, Callable[[Completion], float]] = {
-    "sum": lambda one: one.told.total,
-    "token": lambda one: one.told.mean,
-    "byte": lambda one: one.told.total / max(len(one.choice.encode("utf-8")), 1),
+    "sum": lambda one: one.conditional.total,
+    "token": lambda one: one.conditional.mean,
+    "byte": lambda one: one.conditional.total / max(len(one.choice.encode("utf-8")), 1),
     "unconditional": _apart,
 }
 WORDS = {"sum": "summed", "token": "per token", "byte": "per byte", "unconditional": "minus unconditional"}
@@ -72,9 +72,9 @@ class LikeliestChoice(PromptedKind):
     def requests(self, row: Row) -> list[Request]:
         context = render(self.context, row)
         self.right(row)
-        asked: list[Request] = [Weigh(context, text) for text in self.completions(row)]
+        asked: list[Request] = [LikelihoodRequest(context, text) for text in self.completions(row)]
         if "unconditional" in self.normalise:
-            asked += [Weigh(self.alone, text, shots=False) for text in self.completions(row)]
+            asked += [LikelihoodRequest(self.alone, text, shots=False) for text in self.completions(row)]
         return asked
 
     def solved(self, row: Row) -> str:
@@ -82,8 +82,8 @@ class LikeliestChoice(PromptedKind):
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
         choices, right = self.offered(row), self.right(row)
-        told, alone = answers[: len(choices)], answers[len(choices):] or [None] * len(choices)
-        weighed = [Completion(*one) for one in zip(choices, told, alone)]
+        given, unconditional = answers[: len(choices)], answers[len(choices):] or [None] * len(choices)
+        weighed = [Completion(*one) for one in zip(choices, given, unconditional)]
         values, shown = {}, {}
         for name in self.normalise:
             scores = [NORMALISE[name](one) for one in weighed]

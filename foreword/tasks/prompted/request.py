@@ -35,7 +35,7 @@ class Request(Protocol):
 
 
 @dataclass(frozen=True)
-class Weigh:
+class LikelihoodRequest:
     """How likely is this continuation of the query?"""
 
     answered_by: ClassVar[str] = "weigh"
@@ -54,7 +54,7 @@ class Weigh:
 
 
 @dataclass(frozen=True)
-class Weighed:
+class Likelihood:
     """The log-probability of every token of a continuation."""
 
     logs: np.ndarray                    # [tokens] nats
@@ -71,7 +71,7 @@ class Weighed:
 
 
 @dataclass(frozen=True)
-class Continue:
+class GenerationRequest:
     """What does the model write after the query?"""
 
     answered_by: ClassVar[str] = "write"
@@ -90,13 +90,13 @@ class Continue:
 
 
 @dataclass(frozen=True)
-class Continued:
+class GeneratedText:
     text: str
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What the answers to one example are worth: for each metric what it needs, and what a person may want to see."""
+    """The answers to one example, judged: for each metric what it needs, and what a person may want to see."""
 
     values: dict[str, Any]
     shown: dict[str, Any] = field(default_factory=dict)

@@ -18,7 +18,7 @@ STRETCHES = 100         # a text is one example; how sure its score is shows in 
 
 
 @dataclass(frozen=True)
-class ReadText:
+class RollingRequest:
     """How likely is this text, every token guessed once from what is before it?"""
 
     answered_by: ClassVar[str] = "roll"
@@ -73,7 +73,7 @@ class WholeText(PromptedKind):
         return FORMATS[self.format] if self.format else None
 
     def requests(self, row: Row) -> list[Request]:
-        return [ReadText(render(self.text, row), self.written)]
+        return [RollingRequest(render(self.text, row), self.written)]
 
     def solved(self, row: Row) -> str:
         return render(self.text, row)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from foreword.tasks.example import right_place
 from foreword.tasks.metrics import Metric, Share
 from foreword.tasks.prompted.multiple_choice import NORMALISE, WORDS, Completion, likeliest
-from foreword.tasks.prompted.request import Judged, PromptedKind, Request, Weigh
+from foreword.tasks.prompted.request import Judged, LikelihoodRequest, PromptedKind, Request
 from foreword.tasks.template import Row, items, render
 
 
@@ -38,14 +38,14 @@ class LikeliestContext(PromptedKind):
     def requests(self, row: Row) -> list[Request]:
         self.right(row)
         if self.scoring == "full":
-            return [Weigh(before, choice + after) for before, choice, after in self.filled(row)]
-        return [Weigh(before + choice, after) for before, choice, after in self.filled(row)]
+            return [LikelihoodRequest(before, choice + after) for before, choice, after in self.filled(row)]
+        return [LikelihoodRequest(before + choice, after) for before, choice, after in self.filled(row)]
 
     def solved(self, row: Row) -> str:
         return "".join(self.filled(row)[self.right(row)])
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
-        scores = [NORMALISE[self.normalise](Completion("", told)) for told in answers]
+        scores = [NORMALISE[self.normalise](Completion("", found)) for found in answers]
         guess, right = likeliest(scores), self.right(row)
         return Judged({"accuracy": guess == right}, {"choices": items(self.choices, row), "scores": {self.normalise: scores},
                                                      "gold": right, "guess": guess})

@@ -1,4 +1,4 @@
-"""Similarity, learned: a number for a pair; where a network looks back, both orders are read."""
+"""Similarity, learned: a number for a pair; a causal network reads both orders."""
 
 from __future__ import annotations
 

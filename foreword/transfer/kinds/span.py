@@ -48,12 +48,12 @@ class SpanTransfer(TransferKind):
         found = []
         for start in encoder.windows(ids, size, min(encoder.cut.stride or max(size // 2, 1), size)):
             part = ids[start: start + size]
-            laid = encoder.sequence([asked, part])
+            sequence = encoder.sequence([asked, part])
             first = 2 * encoder.input_format.before + len(asked)   # a special, the question, a special
-            spread = np.full((len(laid.ids), 2), -1)
+            spread = np.full((len(sequence.ids), 2), -1)
             spread[first: first + len(part)] = offsets[start: start + size]
-            none = 0 if encoder.input_format.reading == "first" else len(laid.ids) - 1
-            found.append(EncodedExample((number,), (laid,), _target(answer, start, len(part), first, none), spread))
+            none = 0 if encoder.input_format.reading == "first" else len(sequence.ids) - 1
+            found.append(EncodedExample((number,), (sequence,), _target(answer, start, len(part), first, none), spread))
         return found
 
     def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],

@@ -37,14 +37,14 @@ class TagTransfer(TransferKind):
         firsts, before, found = first_pieces(example.words, offsets), encoder.input_format.before, []
         for start in encoder.windows(ids, encoder.room(1), encoder.room(1)):
             part = slice(start, start + encoder.room(1))
-            laid = encoder.sequence([ids[part]])
-            spread = np.full((len(laid.ids), 2), -1)
+            sequence = encoder.sequence([ids[part]])
+            spread = np.full((len(sequence.ids), 2), -1)
             spread[before: before + len(ids[part])] = offsets[part]
-            target = np.full(len(laid.ids), NOTHING)
+            target = np.full(len(sequence.ids), NOTHING)
             for first, tag in zip(firsts, example.tags):
                 if first is not None and 0 <= first - start < len(ids[part]):
                     target[before + first - start] = place[tag]
-            found.append(EncodedExample((number,), (laid,), target if example.label is not None else None, spread))
+            found.append(EncodedExample((number,), (sequence,), target if example.label is not None else None, spread))
         return found
 
     def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],

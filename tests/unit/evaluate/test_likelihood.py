@@ -15,7 +15,7 @@ from foreword.tasks.prompted.acceptability import Acceptability, AcrossHalves
 from foreword.tasks.prompted.cloze import FILTERED, LastWord
 from foreword.tasks.prompted.generation import Generation
 from foreword.tasks.prompted.multiple_choice import LikeliestChoice
-from foreword.tasks.prompted.request import Continue, Weigh
+from foreword.tasks.prompted.request import GenerationRequest, LikelihoodRequest
 from foreword.tasks.prompted.winograd import LikeliestContext
 from tests.known import Known
 from tests.tiny import READERS, reader
@@ -134,9 +134,9 @@ def test_stop_words_may_not_begin_the_answer(store):
 def test_writing_stops_where_it_should_and_only_the_first_sentences_count(known, tokenizer, asked):
     for here, there in zip("QabX", "abX\n"):
         known.table[ord(here), ord(there)] = 50.0
-    (told,) = answer(asked, [Continue("Q", 10, ("\n",))])
+    (told,) = answer(asked, [GenerationRequest("Q", 10, ("\n",))])
     assert told.text == "abX"
-    (told,) = answer(asked, [Continue("Q", 2)])
+    (told,) = answer(asked, [GenerationRequest("Q", 2)])
     assert told.text == "ab"
     kind = Generation(context="{q}", answer="{a}", compare=("exact", "f1", "rouge1"))
     judged = kind.judge({"q": "Q", "a": "abX"}, answer(asked, kind.requests({"q": "Q", "a": "abX"})))
@@ -145,7 +145,7 @@ def test_writing_stops_where_it_should_and_only_the_first_sentences_count(known,
 
 
 def test_requests_of_both_sorts_keep_their_order(known, tokenizer, asked):
-    mixed = [Weigh("a", "b"), Continue("a", 1), Weigh("c", "dd", greedy=True), Weigh("a", "b")]
+    mixed = [LikelihoodRequest("a", "b"), GenerationRequest("a", 1), LikelihoodRequest("c", "dd", greedy=True), LikelihoodRequest("a", "b")]
     found = answer(asked, mixed)
     assert found[0].logs.tolist() == found[3].logs.tolist() == pytest.approx(known.cost(tokenizer, "a", "b"))
     assert len(found[2].logs) == 2
@@ -157,13 +157,13 @@ def test_a_short_context_is_never_exceeded_and_what_is_cut_is_counted(tokenizer,
     """The stub refuses to read more than its context. It looks back one token, so cutting changes nothing it says."""
     known = Known(tokenizer, context=context)
     asked = PromptedModel("known", known, tokenizer)
-    requests = [Weigh("a long context", " and more"), Weigh("x", "y"), Weigh("x", "ab", greedy=True), Weigh("long one", "y")]
+    requests = [LikelihoodRequest("a long context", " and more"), LikelihoodRequest("x", "y"), LikelihoodRequest("x", "ab", greedy=True), LikelihoodRequest("long one", "y")]
     found = answer(asked, requests[:2] + requests[3:])
     assert found[0].logs.tolist() == pytest.approx(known.cost(tokenizer, "a long context", " and more"))
     assert found[2].logs.tolist() == pytest.approx(known.cost(tokenizer, "long one", "y"))
     assert asked.counts.requests == 3
     assert asked.counts.cut == (2 if context < 8 else 1)
-    (written,) = answer(asked, [Continue("a prompt that is long", 3)])
+    (written,) = answer(asked, [GenerationRequest("a prompt that is long", 3)])
     assert len(written.text.encode("utf-8", "replace")) <= 9
 
 
@@ -175,7 +175,7 @@ def test_walking_along_is_scoring(store, name):
     texts = [("The value of", " the expression"), ("import", " os"), ("A longer beginning of a text, for padding", " is here"), ("", "x")]
     pairs = [encode_pair(tokenizer, *pair) for pair in texts]
     walked = follow_greedily(model, pairs, [np.zeros(0, np.int64)] * len(pairs))
-    scored = answer(PromptedModel(name, model, tokenizer), [Weigh(*pair) for pair in texts])
+    scored = answer(PromptedModel(name, model, tokenizer), [LikelihoodRequest(*pair) for pair in texts])
     for one, other, pair in zip(walked, scored, pairs):
         assert one.logs == pytest.approx(other.logs, abs=2e-4)
         state, likely = None, []
@@ -189,7 +189,7 @@ def test_walking_along_is_scoring(store, name):
 def test_unknown_words_are_counted(store):
     tokenizer = store("wordpiece").tokenizer
     asked = PromptedModel("known", Known(tokenizer), tokenizer)
-    answer(asked, [Weigh("the 🦊", " the")])
+    answer(asked, [LikelihoodRequest("the 🦊", " the")])
     assert asked.counts.unknown == 1
     assert asked.counts.tokens == 3
 

@@ -9,7 +9,7 @@ import pytest
 from foreword.basics.messages import Fault
 from foreword.tasks import task as tasks
 from foreword.tasks.files import SearchPath
-from foreword.tasks.prompted.request import Weigh
+from foreword.tasks.prompted.request import LikelihoodRequest
 
 GOOD = """name = "mine"
 [source]
@@ -41,7 +41,7 @@ def test_a_task_of_one_s_own_is_a_file_beside_its_data(write):
     examples, left_out = task.examples()
     assert [example.row for example in examples] == ROWS
     assert left_out == []
-    assert task.kind.requests(ROWS[0]) == [Weigh("a?", " x"), Weigh("a?", " y")]
+    assert task.kind.requests(ROWS[0]) == [LikelihoodRequest("a?", " x"), LikelihoodRequest("a?", " y")]
     assert task.kind.solved(ROWS[1]) == "b? y"
 
 
@@ -126,7 +126,7 @@ def test_story_endings_as_they_are_published(tmp_path):
         (tmp_path / f"story-cloze/{name}.csv").write_text(f'{head}\nx,A.,"B, b.",C.,D.,Good.,Bad.,2\ny,E.,F.,G.,H.,I.,J.,1\n', encoding="utf-8")
     (task,) = tasks.load("story-cloze", tmp_path)
     (first, _), _ = task.examples()
-    assert task.kind.requests(first.row) == [Weigh("A. B, b. C. D.", " Good."), Weigh("A. B, b. C. D.", " Bad.")]
+    assert task.kind.requests(first.row) == [LikelihoodRequest("A. B, b. C. D.", " Good."), LikelihoodRequest("A. B, b. C. D.", " Bad.")]
     assert task.kind.solved(first.row) == "A. B, b. C. D. Bad."
     assert task.prompt(first, 1).shots == ("E. F. G. H. I.",)
 
@@ -138,5 +138,5 @@ def test_children_s_books_as_they_are_published(tmp_path):
         (tmp_path / f"cbt/cbtest_CN_{name}.txt").write_text(passage, encoding="utf-8")
     (task,) = tasks.load("cbt/common-nouns", tmp_path)
     (first, _), _ = task.examples()
-    assert task.kind.requests(first.row) == [Weigh("Once . The", " cat slept ."), Weigh("Once . The", " fox slept .")]
+    assert task.kind.requests(first.row) == [LikelihoodRequest("Once . The", " cat slept ."), LikelihoodRequest("Once . The", " fox slept .")]
     assert task.prompt(first, 1).shots == ("Then . It ran .",)

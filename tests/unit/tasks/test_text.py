@@ -15,8 +15,8 @@ from foreword.evaluate.requests import PromptedModel
 from foreword.evaluate.score import Score
 from foreword.evaluate.whole_text import score_whole_texts
 from foreword.tasks import metrics
-from foreword.tasks.prompted.request import Weighed
-from foreword.tasks.prompted.whole_text import ReadText, WholeText
+from foreword.tasks.prompted.request import Likelihood
+from foreword.tasks.prompted.whole_text import RollingRequest, WholeText
 from foreword.tasks.task import load
 from foreword.text.detokenise import FORMATS
 from tests.tiny import reader
@@ -33,7 +33,7 @@ def rolling(model, tokenizer, original, format) -> Score:
 
 def test_the_numbers_by_hand() -> None:
     kind = WholeText(format="wikitext")
-    judged = kind.judge({"text": ORIGINAL}, [Weighed(np.asarray([-1.0, -2.0, -3.0]))])
+    judged = kind.judge({"text": ORIGINAL}, [Likelihood(np.asarray([-1.0, -2.0, -3.0]))])
     values = {name: metrics.value(metric, [judged.values[name]]) for name, metric in kind.metrics().items()}
     words = 12 + 3 + 3        # words between spaces, and an <eos> for each of three lines
     assert values == {"bits per byte": pytest.approx(6 / math.log(2) / len(ORIGINAL)),
@@ -53,7 +53,7 @@ def test_every_token_is_paid_for_once(recipe: str, store) -> None:
     """The sum over windows is the sum over a chain of single steps, for a model that sees everything anyway."""
     model, tokenizer = reader(recipe, store(), store(split="valid")), store().tokenizer
     text = ORIGINAL * 3
-    (told,) = score_whole_texts(PromptedModel(recipe, model, tokenizer), [ReadText(text, FORMATS["wikitext"])])
+    (told,) = score_whole_texts(PromptedModel(recipe, model, tokenizer), [RollingRequest(text, FORMATS["wikitext"])])
     read = FORMATS["wikitext"].fitted(text).text(text)
     ids = np.asarray(tokenizer.encode(read))
     assert len(told.logs) == len(ids)
@@ -81,7 +81,7 @@ def test_the_task_file_asks_the_whole_text(data, store, tmp_path, monkeypatch: p
 
 def test_a_lossy_tokenizer_has_no_bits_per_byte(store) -> None:
     with pytest.raises(Fault, match="does not keep the whole text"):
-        score_whole_texts(PromptedModel("bigram", reader("bigram", store("wordpiece")), store("wordpiece").tokenizer), [ReadText("a b", None)])
+        score_whole_texts(PromptedModel("bigram", reader("bigram", store("wordpiece")), store("wordpiece").tokenizer), [RollingRequest("a b", None)])
 
 
 @pytest.mark.parametrize("name", ["wikitext2", "ptb", "text8"])
