@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from foreword.training.learner import Report, TrainingSpec
 from foreword.vectors.table import VectorTable
 
 
+@runtime_checkable
 class OnlineObjective(Protocol):
     """What it takes to learn example by example."""
 
@@ -36,7 +37,7 @@ class OnlineTraining(TrainingSpec):
 
     def learner(self, model: VectorTable, objective: Objective, tokenizer: Tokenizer,
                 hardware: Hardware | None = None) -> OnlineLearner:
-        if not hasattr(objective, "learn"):
+        if not isinstance(objective, OnlineObjective):
             raise TypeError(f"{type(objective).__name__} does not learn example by example")
         return OnlineLearner(self, model, objective)
 
