@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Protocol
+from typing import ClassVar, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +15,7 @@ from foreword.networks.base import Inputs, Model, Network, Output, State
 from foreword.tokens.tokenizer import Tokenizer
 
 NOTHING = -1        # a target that is not charged
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,16 @@ class Batch:
     targets: dict[str, Tensor]           # by head; NOTHING where nothing is guessed
     continues: bool | None = None        # goes on from the batch before; None: batches have nothing to do with each other
 
+    task: str = ""                       # of several that share a network, the one it is of
+
     @property
     def guesses(self) -> dict[str, int]:
-        """How many guesses each head is charged for: known before the network has run."""
-        return {name: int((target != NOTHING).sum()) for name, target in self.targets.items()}
+        """How many guesses each charge is for: known before the network has run."""
+        return by_name(self.task, {name: self.count(name, target) for name, target in self.targets.items()})
+
+    def count(self, name: str, target: Tensor) -> int:
+        """The guesses of one target."""
+        return int((target != NOTHING).sum())
 
     @property
     def size(self) -> int:
@@ -47,6 +54,13 @@ class Batch:
     def to(self, device: torch.device | str) -> Batch:
         targets = {name: target.to(device) for name, target in self.targets.items()}
         return replace(self, inputs=self.inputs.to(device), targets=targets)
+
+
+def by_name(task: str, values: dict[str, T]) -> dict[str, T]:
+    """What belongs to a task under its name: the only value as the task's, several as its parts."""
+    if not task:
+        return values
+    return {task if len(values) == 1 else f"{task}.{name}": value for name, value in values.items()}
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,10 @@
-"""ByTask: several tasks on one trunk, with one head each; a batch is of one task (Liu et al. 2019, MT-DNN, algorithm 1)."""
+"""ByTask: several tasks on one trunk, with heads of their own; a batch is of one task (Liu et al. 2019, MT-DNN, algorithm 1)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import replace
+from typing import ClassVar, Literal
 
 from pydantic import SerializeAsAny
 from torch import nn
@@ -12,31 +12,23 @@ from torch import nn
 from foreword.basics.registry import Table
 from foreword.batches.by_task import TaskRow
 from foreword.batches.row import Row
-from foreword.networks.base import Model, Network, Output
-from foreword.objectives import LABELLED
-from foreword.objectives.base import Batch, Charge, MakeTokenHead, Objective
-from foreword.objectives.examples import ExampleBatch, FromExamples
+from foreword.networks.base import Model, Network, State
+from foreword.objectives import EVERY
+from foreword.objectives.base import Batch, Loss, MakeTokenHead, Objective, by_name
+from foreword.objectives.examples import FromExamples
 from foreword.tokens.tokenizer import Tokenizer
 
 
-@dataclass(frozen=True, kw_only=True)
-class TaskBatch(ExampleBatch):
-    task: str
-
-    @property
-    def guesses(self) -> dict[str, int]:
-        return {self.task: sum(super().guesses.values())}
-
-
 class ByTask(Objective):
-    """`names`: one for each task. Only the trunk and the head of a batch's own task learn from it.
+    """`names`: one for each task, which may be of labelled examples or of text. Only the trunk and the heads of a batch's own
+    task learn from it.
 
     A recipe leaves names and tasks out: they are given when it is trained.
     """
 
     kind: Literal["by_task"] = "by_task"
     labelled: ClassVar[bool] = True
-    chosen: ClassVar[Mapping[str, Table]] = {"tasks": LABELLED}
+    chosen: ClassVar[Mapping[str, Table]] = {"tasks": EVERY}
     names: list[str] = []
     tasks: list[SerializeAsAny[Objective]] = []
     pairs: Literal["stepwise", "classify"] = "stepwise"        # the head for classes of pairs: in steps, or one layer
@@ -52,45 +44,55 @@ class ByTask(Objective):
 
     def faults(self) -> list[tuple[str, str]]:
         found = [(f"tasks.{i}.{name}", what) for i, task in enumerate(self.tasks) for name, what in task.faults()]
-        found += [(f"tasks.{i}", "it has no head of its own, and cannot be a task.") for i, task in enumerate(self.tasks)
-                  if not isinstance(task, FromExamples)]
         if len(set(self.names)) != len(self.tasks):
             found.append(("names", f"{len(self.tasks)} tasks need {len(self.tasks)} different names (it says {self.names})."))
         if wrong := [name for name in self.names if not name or "." in name]:
             found.append(("names", f"a name must have a letter and no full stop (it says {wrong})."))
         return found
 
+    def task(self, name: str) -> Objective:
+        return self.tasks[self.names.index(name)]
+
     def of(self, name: str) -> FromExamples:
-        task = self.tasks[self.names.index(name)]
+        """A task of labelled examples."""
+        task = self.task(name)
         assert isinstance(task, FromExamples)
         return task
 
     def alone(self, model: Model, name: str) -> Model:
-        """The trunk and one head, as the objective of this task alone knows them."""
-        return Model(model.network, {self.of(name).name: model.heads[head_of(name)]})
+        """The trunk and the heads of one task, as its objective knows them."""
+        task, own = self.task(name), head_of(name)
+        if isinstance(task, FromExamples):
+            return Model(model.network, {task.name: model.heads[own]})
+        return Model(model.network, {key.removeprefix(f"{own}:"): head for key, head in model.heads.items()
+                                     if key.startswith(f"{own}:")})
 
     def abilities(self) -> dict[str, frozenset[str]]:
-        return {head_of(name): frozenset({"predict"}) for name in self.names}
+        return {head_of(name): frozenset({"predict"}) for name in self.names if isinstance(self.task(name), FromExamples)}
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
-        return {head_of(name): self.of(name).head(network.width) for name in self.names}
+        found: dict[str, nn.Module] = {}
+        for name, task in zip(self.names, self.tasks):
+            made, own = task.heads(network, token_head), head_of(name)
+            found |= {own if isinstance(task, FromExamples) else f"{own}:{key}": head for key, head in made.items()}
+        return found
 
-    def collate(self, rows: list[Row], tokenizer: Tokenizer) -> TaskBatch:
+    def row_ids(self, positions: int, texts: int) -> int:
+        return min((task.row_ids(positions, texts) for task in self.tasks), default=positions)
+
+    def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         names = {row.task for row in rows if isinstance(row, TaskRow)}
         if len(names) != 1:
             raise ValueError(f"a batch is of one task, not of {len(names)}")
-        made = self.of(name := names.pop()).collate(rows, tokenizer)
-        known: dict[str, Any] = {field.name: getattr(made, field.name) for field in fields(made)}
-        return TaskBatch(**known, task=name)
+        name = names.pop()
+        return replace(self.task(name).collate(rows, tokenizer), task=name)
 
-    def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
-        assert isinstance(batch, TaskBatch)
-        task = self.of(batch.task)
-        return {batch.task: task.charges(self.alone(model, batch.task), output, batch)[task.name]}
+    def loss(self, model: Model, batch: Batch, state: State = None) -> Loss:
+        loss = self.task(batch.task).loss(self.alone(model, batch.task), batch, state)
+        return replace(loss, charges=by_name(batch.task, loss.charges))
 
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
-        assert isinstance(batch, TaskBatch)
-        return f"{batch.task}: {self.of(batch.task).show(batch, row, tokenizer)}"
+        return f"{batch.task}: {self.task(batch.task).show(batch, row, tokenizer)}"
 
 
 def head_of(name: str) -> str:

@@ -38,12 +38,9 @@ class ExampleBatch(Batch):
     def tokens(self) -> int:
         return int(self.there.sum())
 
-    @property
-    def guesses(self) -> dict[str, int]:
-        def count(name: str, target: Tensor) -> int:
-            asked = ~target.isnan() if target.is_floating_point() else target != NOTHING
-            return int((asked if self.units[name] == "value" or asked.dim() == 1 else asked.any(1)).sum())
-        return {name: count(name, target) for name, target in self.targets.items()}
+    def count(self, name: str, target: Tensor) -> int:
+        asked = ~target.isnan() if target.is_floating_point() else target != NOTHING
+        return int((asked if self.units[name] == "value" or asked.dim() == 1 else asked.any(1)).sum())
 
     def beside(self, others: Sequence[Batch]) -> ExampleBatch:
         units = {name: unit for batch in (self, *others) if isinstance(batch, ExampleBatch) for name, unit in batch.units.items()}

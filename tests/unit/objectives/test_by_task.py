@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
 
 from foreword.assembly import loader
+from foreword.assembly.build import network_for
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Faults
 from foreword.batches.by_task import TaskRow
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
-from foreword.objectives.by_task import ByTask, TaskBatch, head_of
+from foreword.objectives.by_task import ByTask, head_of
 from foreword.objectives.examples import ExampleBatch
 from foreword.objectives.rank import Rank
 from foreword.training.gradient import GradientLearner, GradientTraining
@@ -89,7 +92,7 @@ def test_it_charges_what_the_task_alone_charges(name: str) -> None:
     objective, model = made()
     model.eval()
     batch, alone = objective.collate(rows(name), tokenizer("bert")), objective.of(name)
-    assert isinstance(batch, TaskBatch)
+    assert batch.task == name
     found = objective.loss(model, batch).charges
     single = alone.collate(rows(name), tokenizer("bert"))
     wanted = alone.loss(objective.alone(model, name), single).charges[alone.name].total
@@ -241,3 +244,23 @@ def replace_names(objective: ByTask, names: list[str]) -> ByTask:
     return objective.model_copy(update={"names": names})
 
 
+
+
+def test_tasks_of_text_have_heads_of_their_own_too() -> None:
+    """Masked words and the order of texts, each with its own heads, beside a task of labels: ERNIE 2's shape."""
+    values = base("bert").recipe.values()
+    films = transfer_kind_of("classify").objective(("bad", "good"), "first", 0.0).model_dump(mode="json")
+    values["objective"] = {"kind": "by_task", "names": ["words", "texts", "films"],
+                           "tasks": [{"kind": "masked"}, {"kind": "next_sentence"}, films]}
+    values["batches"] = {"kind": "examples"}
+    said = loader.from_values(values, "here")
+    model = network_for(said, tokenizer("bert").vocabulary())
+    assert set(model.heads) == {"task-words:tokens", "task-texts:next_sentence", "task-films"}
+    learns = learner(said.objective, model)
+    text = [TaskRow(np.arange(10, 20), number, 0, second=np.arange(20, 26), task="words") for number in range(4)]
+    for number, (name, some) in enumerate((("words", text), ("texts", [replace(row, task="texts") for row in text]))):
+        before = learns.save()
+        report = learns.step(learns.collate(some), number, 0.0)
+        assert f"nll.{name}" in report.values
+        changed = {key for key, value in learns.save().items() if key in before and not torch.equal(before[key], value)}
+        assert {key.split("heads.", 1)[1].split(".")[0].split(":")[0] for key in changed if "/heads." in key} == {f"task-{name}"}
