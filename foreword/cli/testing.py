@@ -57,14 +57,14 @@ def score_runs(
 def sort_words(given: list[str]) -> tuple[list[Path], list[str]]:
     """(fine-tuned runs, the data sets to score them on)"""
     from foreword.basics.messages import Fault
-    from foreword.transfer.predict import is_tuned
 
     folders, sets = [Path(word) for word in given if Path(word).is_dir()], [word for word in given if not Path(word).is_dir()]
+    if not folders:
+        raise Fault(f"there is no fine-tuned run among {', '.join(given)}.", "Fine-tune one:  foreword finetune MODEL TASK")
+    from foreword.transfer.predict import is_tuned
     if plain := [path for path in folders if not is_tuned(path)]:
         raise Fault(f"{', '.join(map(str, plain))} is not fine-tuned.",
                     f"Ask a language model without training:  foreword evaluate {plain[0]} {' '.join(sets)}".rstrip())
-    if not folders:
-        raise Fault(f"there is no fine-tuned run among {', '.join(given)}.", "Fine-tune one:  foreword finetune MODEL TASK")
     if not sets:
         raise Fault(f"{folders[0]} needs labelled data to be scored on.", f"foreword test {folders[0]} TASK")
     return folders, sets

@@ -21,8 +21,8 @@ from foreword.transfer.label_subset import training_subset
 from foreword.transfer.multitask import folder_of
 from foreword.transfer.tuning import Tuning
 
-EXCHANGED = "shuffled-labels"
-CONTROLS = (*INITS, EXCHANGED)                       # what --compare knows by name; everything else is a model's folder
+SHUFFLED_LABELS = "shuffled-labels"
+CONTROLS = (*INITS, SHUFFLED_LABELS)                       # what --compare knows by name; everything else is a model's folder
 
 
 @dataclass(frozen=True)
@@ -50,17 +50,17 @@ class Plan:
              "Leave out --learning-rate or --grid."),
             (self.grid and how.features, "--grid tries rates for the whole network, and with --features it is frozen.",
              "Leave out --grid; --learning-rate gives another rate."),
-            (self.layers and how.features, "--layers draws the others, and with --features they would stay as they are drawn.",
+            (self.layers and how.features, "--layers re-initialises the others, and with --features they would stay so.",
              "--set network.trunk.layers=2 mixes the first two alone."),
             (self.curve and how.labels is not None, "a label curve has numbers of labels of its own.", "Leave out one of them."),
             (self.ensemble and not transfer_kind_of(task.kind).combines, f"there is no ensemble for {task.learn.in_words}.", ""),
-            (EXCHANGED in self.compare and not task.learn.shuffles,
-             f"--compare {EXCHANGED}: in {task.learn.in_words} no example can have another's label.", "Leave it out."),
+            (SHUFFLED_LABELS in self.compare and not task.learn.shuffles,
+             f"--compare {SHUFFLED_LABELS}: in {task.learn.in_words} no example can have another's label.", "Leave it out."),
             (RunFolder(out).exists(), f"{out} is itself a run; several would be mixed with it.", "Choose another --out.")]
         faults = [Fault(what, do) for holds, what, do in wrong if holds]
         for word in dict.fromkeys(self.compare):
             if self.compare.count(word) > 1 or word == how.init or Path(word).resolve() == model.resolve():
-                faults.append(Fault(f"--compare {word}: that is in the table already.", "Name every other beginning once."))
+                faults.append(Fault(f"--compare {word}: that is in the table already.", "Name every other starting point once."))
             elif word not in CONTROLS and not Path(word).exists():
                 faults.append(Fault(f"--compare {word}: it must be one of {', '.join(CONTROLS)}, or the folder of another model."
                                     + did_you_mean(word, CONTROLS)))
@@ -72,7 +72,7 @@ class Plan:
             raise Faults(faults)
 
     def _check_model(self, model: Path, task: LabelledTask, how: Tuning) -> None:
-        """What would else be found when all runs before its first are done."""
+        """What would otherwise be found only when its first run begins."""
         recipe_for(open_model(folder_of(model, task)), task, how)
         there = depth(model) if self.layers else 0
         if more := [layers for layers in self.layers if layers is not None and layers > there]:
@@ -92,7 +92,7 @@ def _refused(do: Callable[..., Any], *given: Any) -> Fault | None:
 
 @dataclass(frozen=True)
 class Contender:
-    """What a row of the table is about, whatever the number of labels: a beginning, and how it is tuned."""
+    """A row of the table, whatever the number of labels: initial weights, and how they are fine-tuned."""
 
     name: str
     model: Path
@@ -103,7 +103,7 @@ class Contender:
 
 
 def contenders(model: Path, task: LabelledTask, how: Tuning, plan: Plan) -> list[Contender]:
-    """The one that all is about, and what it is compared with."""
+    """The first, and what it is compared with."""
     others = [Path(word) for word in plan.compare if word not in CONTROLS]
     names = _names([model, *others])
     *fewer, most = sorted(plan.layers, key=lambda layers: math.inf if layers is None else layers) or [how.layers]
@@ -121,7 +121,7 @@ def contenders(model: Path, task: LabelledTask, how: Tuning, plan: Plan) -> list
     for word in plan.compare:
         if word in INITS:
             found.append(replace(first, name=word, how=replace(first.how, init=word), place=word))
-        elif word == EXCHANGED:
+        elif word == SHUFFLED_LABELS:
             found.append(replace(first, name=word, place=word, shuffled_labels=True))
         else:
             name = names[Path(word)]

@@ -20,7 +20,7 @@ from foreword.tasks.example import Example
 from foreword.tasks.judging import Scored, scored
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline
-from foreword.transfer.kinds.base import Answer, prediction_record
+from foreword.transfer.kinds.base import Answer, prediction_record, read_predictions
 from foreword.transfer.predict import Predictor, taught
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ COARSER = {"entails": "entailment", "neutral": "not_entailment", "contradiction"
 
 @dataclass(frozen=True)
 class LearnedLabels:
-    """What someone learned to say."""
+    """Labels of one task, as they were learned."""
 
     task: str
     kinds: Sequence[str]                           # of tasks that it can be asked
@@ -40,7 +40,7 @@ class LearnedLabels:
 
 @dataclass(frozen=True)
 class ScoredModel(LearnedLabels):
-    """Whoever answers, and what is known of what it learned from."""
+    """A fine-tuned run or a baseline, and what it was trained on."""
 
     name: str
     predict: Callable[[Sequence[Example]], Sequence[Any]]
@@ -51,16 +51,16 @@ class ScoredModel(LearnedLabels):
 
 @dataclass(frozen=True)
 class CrossResult:
-    """What was learned on one set, asked about another."""
+    """Trained on one data set, tested on another."""
 
-    name: str                          # who was asked
-    learned: str                       # the set it learned on
-    task: str                          # the set it was asked about
+    name: str                          # of the model
+    learned: str                       # the data set it was trained on
+    task: str                          # the data set it was tested on
     labels: tuple[str, ...]            # what both sets' labels are called where they meet; () where there are none
     scores: tuple[Scored, ...]
     balanced: float | None             # the mean over labels of the share that is right: sets are unlike in balance
-    commonest: float | None            # what its own commonest class would get
-    drop: float | None                 # accuracy at home, with the labels joined alike, minus accuracy here
+    commonest: float | None            # accuracy of the commonest class
+    drop: float | None                 # accuracy on its own test, labels joined alike, minus accuracy here
     joined: bool = False               # labels of one set or the other are called otherwise there
     answers: tuple[tuple[Example, Any], ...] = ()
 
@@ -83,20 +83,14 @@ def _of_head(path: Path, name: str, seen: frozenset[str]) -> ScoredModel:
     def answer(examples: Sequence[Example]) -> list[Any]:
         return opened.predict([replace(example, label=None) for example in examples]).labels        # its labels may be others
 
-    home = _home(path, name) if LABELLED_KINDS.find(opened.kinds[0]).has_classes else ()
+    classes = LABELLED_KINDS.find(opened.kinds[0]).has_classes
+    home = [(line["label"], line["answer"]) for line in read_predictions(path, task=name)] if classes else ()
     return ScoredModel(opened.name, opened.kinds, opened.labels, f"{path.name}/{name}" if name else path.name, answer, home, seen,
                    opened.encoder.truncation_note)
 
 
-def _home(path: Path, name: str) -> list[tuple[str, str]]:
-    """What the run itself wrote of its test examples."""
-    file = path / "predictions.jsonl"
-    lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()] if file.is_file() else []
-    return [(line["label"], line["answer"]) for line in lines if line["split"] == "test" and line.get("task", "") == name]
-
-
 def cross(who: ScoredModel, other: LabelledTask, limit: int | None = None) -> CrossResult:
-    """What it says of a set's test examples. A set that is one file is asked whole, if nothing of it was learned."""
+    """Its scores on a data set's test examples; on all of a single file, if nothing of it was learned."""
     meaning = meanings(who, other)
     asked = (*other.train, *other.dev, *other.test) if other.one_file and other.name not in who.seen else other.test
     asked = asked[:limit]
@@ -123,21 +117,21 @@ def _balanced(gold: Sequence[str], guesses: Sequence[str]) -> float:
 
 
 def meanings(who: LearnedLabels, other: LabelledTask) -> Mapping[str, str]:
-    """What the labels of both are called where they meet; a fault if they cannot."""
+    """The common name of each label; a fault where there is none."""
     if other.kind not in who.kinds:
         raise Fault(f"{who.task} is {LABELLED_KINDS.find(who.kinds[0]).in_words} and {other.name} is {other.learn.in_words}.",
-                    "Cross tasks of one kind.")
+                    "Test on tasks of one kind.")
     if set(other.labels) <= set(who.labels):
         return {label: label for label in who.labels}
     coarse = {label: COARSER.get(label, label) for label in (*who.labels, *other.labels)}
     if {coarse[label] for label in other.labels} <= {coarse[label] for label in who.labels} and other.learn.has_classes:
         return coarse
     raise Fault(f"the labels of {other.name} ({', '.join(other.labels)}) are not those of {who.task} ({', '.join(who.labels)}).",
-                "Cross tasks whose labels mean the same.")
+                "Test on tasks whose labels mean the same.")
 
 
 def matching(who: Sequence[ScoredModel], others: Sequence[LabelledTask]) -> list[tuple[ScoredModel, LabelledTask]]:
-    """Who can be asked about what. Of the heads of one run some may not fit a set; if none does, that is a fault."""
+    """Which model can be tested on what. Of the heads of one run some may not fit a data set; if none does, that is a fault."""
     found = []
     for other in others:
         faults: list[Fault] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 import os
 import shutil
@@ -11,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
@@ -28,6 +27,7 @@ from foreword.transfer import baselines
 from foreword.transfer.embeddings import MeanEmbeddings
 from foreword.transfer.finetune import PUBLISHED, finetune, finetune_run
 from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import exchanged, label_subset
 from foreword.transfer.labelled_run import LabelledWorkload
 from foreword.transfer.tuning import Tuning
@@ -181,7 +181,7 @@ class StudyRunner:
         else:
             passport = run.passport()
             dev = passport["scores"]["dev"][self.task.metrics[0]]["value"]
-            answers = tuple(line["answer"] for line in predictions(run, "test"))
+            answers = tuple(line["answer"] for line in read_predictions(run.path))
             found = SeedResult(how.seed, dev, self.significance.of(answers), answers, dev <= floor, passport["step"], run.path)
         self.keep(found, run, one is self.contenders[0], how.labels)
         return found
@@ -232,21 +232,15 @@ class StudyRunner:
     def ensemble(self, row: Result) -> Result:
         """The mean of the predictions of all seeds that finished."""
         runs = [run for one in row.seeds if one.run and (run := RunFolder(one.run)).passport().get("finished")]
-        said: dict[str, list[Any]] = {}
-        for split in ("dev", "test"):
-            said[split] = list(map(transfer_kind_of(self.task.kind).combined, zip(*(predictions(run, split) for run in runs))))
+        combined, lines = transfer_kind_of(self.task.kind).combined, {
+            split: zip(*(read_predictions(run.path, split) for run in runs)) for split in ("dev", "test")}
         if not runs:
             return replace(self.majority, name="ensemble", labels=row.labels)
-        dev = self.significance.of(said["dev"], label_subset(self.task, row.labels, 0).dev)
-        answers = tuple(said["test"])
+        dev = self.significance.of(list(map(combined, lines["dev"])), label_subset(self.task, row.labels, 0).dev)
+        answers = tuple(map(combined, lines["test"]))
         one = SeedResult(row.seeds[0].seed, dev, self.significance.of(answers), answers)
         return self.significance.bounded(Result("ensemble", row.labels, (one,), row.rate, row.batch))
 
 
 def _chosen(rows: Sequence[Result]) -> Result:
     return next(row for row in rows if row.chosen)
-
-
-def predictions(run: RunFolder, split: str) -> list[dict[str, Any]]:
-    lines = (run.path / "predictions.jsonl").read_text(encoding="utf-8").split("\n")
-    return [one for one in map(json.loads, filter(None, lines)) if one["split"] == split]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from foreword.tasks.metrics import Metric, between, difference, signed
 from foreword.transfer.baselines import Baseline, judged
 from foreword.transfer.finetune import PUBLISHED
 from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import label_subset
 
 CUT = 600        # characters of a text that a page shows
@@ -33,13 +33,13 @@ MOST = 20_000    # training examples of a baseline: more would take minutes
 
 def report(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Report:
     """What a finished run is. `tasks`: by their name in the run; of a run of one task, under the empty name."""
-    passport, lines = run.passport(), _lines(run)
+    passport = run.passport()
     results, beside, sections, lead = [HEAD], [BESIDE], list[Section](), list[str]()
     simple: dict[str, Any] = {}
     for name, task in tasks.items():
         scores = passport["scores"][name] if name else passport["scores"]
         results += [(f"{name} {split}".strip(), *cells) for split, *cells in rows_of(scores)]
-        rows = [row for row in lines if row["split"] == "test" and row.get("task", "") == name]
+        rows = read_predictions(run.path, task=name)
         found = compared(_trained_on(task, passport), [row["answer"] for row in rows])
         beside += [(f"{name} {one.baseline.name}".strip(), *one.cells) for one in found]
         simple[name] = {one.baseline.name: one.values() for one in found}
@@ -113,10 +113,6 @@ def reading_note(run: RunFolder) -> list[str]:
     return [f"This network is {width} wide and is read at one token, as the published ones ({PUBLISHED} wide) are. Small ones "
             "are often read better as the mean of all: try --set objective.read=mean, or compare both with foreword study "
             "--vary objective.read=place,mean."]
-
-
-def _lines(run: RunFolder) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in (run.path / "predictions.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
 def rows_of(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:

@@ -68,7 +68,7 @@ def test_what_cannot_be_asked_is_said_and_nothing_is_written(place: Path, tmp_pa
     odd = write(tmp_path / "odd.csv", ("yes", "no"))
     said = run("test", tuned, odd, "--out", out).fault()
     assert said == ("the labels of odd (no, yes) are not those of three (contradiction, entailment, neutral).\n"
-                    "    Cross tasks whose labels mean the same.")
+                    "    Test on tasks whose labels mean the same.")
     single = tmp_path / "single.csv"
     single.write_text("text,label\n" + "".join(f"text {n},{n % 2}\n" for n in range(40)), encoding="utf-8")
     assert "three is pair classification and single is single-text classification" in run("test", tuned, single, "--out", out).fault()

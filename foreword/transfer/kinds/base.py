@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -100,6 +102,13 @@ def prediction_record(example: Example, answer: Answer) -> dict[str, Any]:
     if answer.span is not None:
         said["span"] = [answer.span.start, answer.span.end]
     return said | ({"scores": {name: round(share, 6) for name, share in answer.scores.items()}} if answer.scores else {})
+
+
+def read_predictions(folder: Path, split: str = "test", task: str = "") -> list[dict[str, Any]]:
+    """The lines of a run's predictions.jsonl; none where there is no such file."""
+    file = folder / "predictions.jsonl"
+    lines = file.read_text(encoding="utf-8").split("\n") if file.is_file() else []
+    return [one for one in map(json.loads, filter(None, lines)) if one["split"] == split and one.get("task", "") == task]
 
 
 def likeliest(lines: Sequence[Line]) -> str:

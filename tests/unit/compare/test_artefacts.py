@@ -134,7 +134,7 @@ def test_coarser_labels_are_joined_and_others_refused(planted):
     alone = LabelledTask("alone", Classification(text="{t}", label="{l}"), ("a", "b"), (), (), ())
     with pytest.raises(Fault, match="no second text to be blind to"):
         probes.blind(alone)
-    with pytest.raises(Fault, match="Cross tasks of one kind"):
+    with pytest.raises(Fault, match="Test on tasks of one kind"):
         crossing.meanings(crossing.LearnedLabels(planted.name, ("pair",), planted.labels), alone)
 
 

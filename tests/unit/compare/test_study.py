@@ -21,6 +21,7 @@ from foreword.runs.folder import RunFolder
 from foreword.runs.loop import RunLoop
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import training_subset
 from foreword.transfer.tuning import Tuning
 from tests.labelled import KINDS, folder, task
@@ -287,7 +288,7 @@ def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_
     assert not list((tmp_path / "out" / "seed-1").glob("checkpoints/*"))
     assert "seed-1" not in models(tmp_path / "out")
     assert found.find("ensemble")[0].seeds[0].answers == tuple(                      # of the two that say something
-        transfer_kind_of("classify").combined(lines) for lines in zip(*(protocol.predictions(RunFolder(one.run), "test") for one in row.seeds[::2])))
+        transfer_kind_of("classify").combined(lines) for lines in zip(*(read_predictions(one.run) for one in row.seeds[::2])))
     monkeypatch.setattr(RunLoop, "go", lambda self: pytest.fail("it would fail again"))
     assert study(base, whole, tmp_path / "out", how, plan) == found
 
@@ -362,7 +363,7 @@ def test_from_exchanged_labels_nothing_is_learned(base: Path, tmp_path: Path) ->
 def test_with_few_labels_dev_is_small_for_everyone(base: Path, tmp_path: Path) -> None:
     whole = task("classify", 48, 700, 24)
     found = study(base, whole, tmp_path / "out", replace(QUICK, epochs=1), Plan(2, curve=(16, None), ensemble=True))
-    sizes = {path.parent.relative_to(tmp_path / "out").parts[0]: len(protocol.predictions(RunFolder(path.parent), "dev"))
+    sizes = {path.parent.relative_to(tmp_path / "out").parts[0]: len(read_predictions(path.parent, "dev"))
              for path in (tmp_path / "out").rglob("recipe.toml")}
     assert sizes == {"labels-16": 500, "labels-all": 700}
     assert set(found.floors) == {16, None}
