@@ -28,7 +28,7 @@ from foreword.assembly.build import model_for
 from foreword.assembly.catalogue import Entry
 from foreword.assembly.difference import difference
 from foreword.assembly.recipe import Recipe, kind
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.cli.main import app
 from foreword.networks.base import Model
@@ -213,7 +213,7 @@ def settings() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _about(table: Table, name: str, cls: type) -> str:
+def _about(table: Registry, name: str, cls: type) -> str:
     own = cls.__dict__.get("__doc__")
     text = inspect.cleandoc(own) if own else table.about(name)
     return " ".join(text.split("\n\n")[0].split())

@@ -2,7 +2,7 @@
 
 text        where documents come from
 tokens      text <-> ids, and ids on disk
-tasks       labelled examples, how they are asked, what answers are worth
+tasks       labelled examples, how they are asked, metrics of the answers
 batches     a store cut into rows, rows into batches
 networks    ids in, vectors out, and a state          (counts: models that count instead of descend)
 vectors     tables of word vectors, learned example by example

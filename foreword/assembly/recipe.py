@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from pydantic import SerializeAsAny, ValidationInfo, field_validator
 
 from foreword import batches, counts, networks, objectives, parts, tokens, training, vectors
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.batches.cuts import Cut, RowSize
 from foreword.counts.model import CountSpec
@@ -18,15 +18,15 @@ from foreword.parts.heads import HeadSpec
 from foreword.training.learner import TrainingSpec
 from foreword.vectors.table import VectorTableSpec
 
-NETWORKS = Table("network", {**networks.KINDS.places, **networks.OVER.places, **counts.KINDS.places,
+NETWORKS = Registry("network", {**networks.KINDS.places, **networks.OVER.places, **counts.KINDS.places,
                              **vectors.KINDS.places})
-CUTS = Table("cut", {**batches.CUTS.places, **batches.LABELLED.places})
+CUTS = Registry("cut", {**batches.CUTS.places, **batches.LABELLED.places})
 
 
 class Recipe(Spec):
     """Everything that makes a system what it is. `size` and `extends` tell where the values came from."""
 
-    chosen: ClassVar[Mapping[str, Table]] = {
+    chosen: ClassVar[Mapping[str, Registry]] = {
         "network": NETWORKS, "head": parts.HEADS, "objective": objectives.EVERY, "batches": CUTS,
         "tokenizer": tokens.KINDS, "training": training.KINDS,
     }

@@ -11,7 +11,7 @@ from typing import Any
 from foreword.basics.messages import Fault, did_you_mean
 
 
-class Table:
+class Registry:
     """`kind` -> class. A dotted path ("my_package.my_module:MyNetwork") needs no entry, but the caller's permission."""
 
     def __init__(self, noun: str, places: dict[str, str]):

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
 
 class Spec(BaseModel):
@@ -15,7 +15,7 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), arbitrary_types_allowed=True)
 
-    chosen: ClassVar[Mapping[str, Table]] = {}     # fields that hold another part, chosen by its `kind` from a table
+    chosen: ClassVar[Mapping[str, Registry]] = {}     # fields that hold another part, chosen by its `kind` from a table
 
     retired: ClassVar[Mapping[str, object]] = {}   # settings of earlier versions: read with this value, which changed nothing
 

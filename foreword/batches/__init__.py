@@ -1,8 +1,8 @@
 """Batches: a store is cut into rows, rows are gathered into batches; batch n is always the same batch."""
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-CUTS = Table("cut", {
+CUTS = Registry("cut", {
     "windows": "foreword.batches.cuts:Windows",
     "lanes": "foreword.batches.cuts:Lanes",
     "runs": "foreword.batches.cuts:Runs",
@@ -11,4 +11,4 @@ CUTS = Table("cut", {
     "sentence_pairs": "foreword.batches.sentence_pairs:SentencePairs",
 })
 
-LABELLED = Table("cut of labelled examples", {"examples": "foreword.batches.examples:Examples"})
+LABELLED = Registry("cut of labelled examples", {"examples": "foreword.batches.examples:Examples"})

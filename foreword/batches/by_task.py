@@ -1,4 +1,4 @@
-"""Batches of several tasks: each of one task, so many of each as it has examples for, in an order drawn anew every epoch."""
+"""Batches of several tasks: each of one task, as many of each as it has examples for, in a new random order every epoch."""
 
 from __future__ import annotations
 

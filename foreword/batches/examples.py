@@ -1,4 +1,4 @@
-"""Labelled examples as rows: every one once per epoch, in an order drawn anew, those of like length side by side."""
+"""Labelled examples as rows: each once per epoch, in a new random order, those of similar length side by side."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
 
-BLOCK = 1024        # rows in which every source has its share, in an order drawn anew for each block
+BLOCK = 1024        # rows in which every source has its share, in a random order for each block
 WHOLE = 2**40       # shares are counted in parts of this: whole numbers, so that no rounding adds up over a long run
 
 

@@ -67,7 +67,7 @@ class PairCutter(Shuffled):
         return Row(first, number, self.seed, second, follows)
 
     def _cut(self, epoch: int, stretch: int) -> tuple[np.ndarray, np.ndarray]:
-        """A stretch as two texts, parted at a sentence end (inside it, if it is a single sentence)."""
+        """A stretch as two texts, split at a sentence end (inside it, if it is a single sentence)."""
         start, stop = int(self.starts[stretch]), int(self.stops[stretch])
         ids = self.store.read(start, stop)
         ends = np.flatnonzero(self.store.read_mark("sentence_end", start, stop)[:-1]) + 1

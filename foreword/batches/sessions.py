@@ -16,7 +16,7 @@ from foreword.tokens.turns import SKIPPED
 
 
 class Sessions(Cut):
-    """One session a row, in random order; a longer one is parted between turns, its last turn carried over."""
+    """One session a row, in random order; a longer one is split between turns, its last turn carried over."""
 
     kind: Literal["sessions"] = "sessions"
     marks: ClassVar[tuple[str, ...]] = (SKIPPED,)

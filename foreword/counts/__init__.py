@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-KINDS = Table(
+KINDS = Registry(
     "count model",
     {
         "ngram": "foreword.counts.ngrams:NGram",

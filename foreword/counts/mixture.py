@@ -10,7 +10,7 @@ import numpy as np
 from foreword.basics.messages import Fault
 
 
-class Mixture:
+class MixtureOfModels:
     """p = sum_m weight_m * p_m, token by token. Models may answer in numpy or in torch tensors on the CPU."""
 
     def __init__(self, models: Sequence[Any], weights: np.ndarray | None = None):

@@ -10,7 +10,7 @@ import numpy as np
 
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import Ticker
-from foreword.counts.mixture import Mixture
+from foreword.counts.mixture import MixtureOfModels
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.bits_per_byte import TextScores, TokenizedText
 from foreword.evaluate.score import Score
@@ -119,7 +119,7 @@ def score_mixture(models: Mapping[str, TrainedModel], answers: dict[str, TextSco
         raise Fault("a mixture needs models with the same tokenizer; these have "
                     + ", ".join(f"{name} {tokenizer.name}" for name, tokenizer in tokenizers.items()) + ".")
     held_out = {name: score_corpus(model, corpus.validation(), stride).logs for name, model in models.items()}
-    mixed = Mixture([model.language_model for model in models.values()])
+    mixed = MixtureOfModels([model.language_model for model in models.values()])
     weights = mixed.fit([np.concatenate(logs) for logs in held_out.values()])
     with np.errstate(divide="ignore"):
         each = np.log(weights)[:, None] + np.stack([np.concatenate(answers[name].logs) for name in models])

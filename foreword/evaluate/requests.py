@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.networks.language_model import LanguageModel
 from foreword.tokens.tokenizer import Tokenizer
 
 # who answers: (asked, requests of that sort) -> an answer for each, in order
-ANSWERS = Table("answer", {
+ANSWERS = Registry("answer", {
     "weigh": "foreword.evaluate.likelihood:score_continuations",
     "write": "foreword.evaluate.generation:write_continuations",
     "roll": "foreword.evaluate.whole_text:score_whole_texts",

@@ -1,8 +1,8 @@
 """Networks: ids in, one vector per position out, and whatever is remembered for the next call."""
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-KINDS = Table("network", {
+KINDS = Registry("network", {
     "causal_transformer": "foreword.networks.causal:CausalTransformerSpec",
     "bidirectional_transformer": "foreword.networks.bidirectional:BidirectionalTransformerSpec",
     "segment_transformer": "foreword.networks.segment:SegmentTransformerSpec",
@@ -10,4 +10,4 @@ KINDS = Table("network", {
     "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",
     "recurrent": "foreword.networks.recurrent:RecurrentSpec",
 })
-OVER = Table("network over another", {"features": "foreword.networks.features:FeaturesSpec"})
+OVER = Registry("network over another", {"features": "foreword.networks.features:FeaturesSpec"})

@@ -9,7 +9,7 @@ import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, NetworkSpec, Output
 from foreword.networks.decoding import Decoder
 from foreword.networks.language_model import NeuralReader
@@ -18,14 +18,14 @@ from foreword.parts import VISIBLE
 from foreword.parts.attention import KeyValues, Past
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Backward, Causal, Dense, VisibleSpec
+from foreword.parts.visible import Backward, CausalPattern, Dense, VisibleSpec
 from foreword.tokens.vocabulary import Vocabulary
 
 
 class CausalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["causal_transformer"] = "causal_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
-    chosen: ClassVar[Mapping[str, Table]] = {**StackSpec.chosen, "visible": VISIBLE}
+    chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "visible": VISIBLE}
     context: int
     visible: SerializeAsAny[VisibleSpec] = Dense()        # what each layer sees of the past
     embedding_norm: bool = False        # the vectors of the tokens are normalised before the first block
@@ -48,7 +48,7 @@ class CausalTransformer(Transformer):
         super().__init__(spec, Embeddings(spec, vocabulary, norm=spec.embedding_norm))
         self.spec = spec
         self.norm = spec.last_norm()
-        self.pattern, self.windows = Causal(), spec.visible.windows(spec.layers)
+        self.pattern, self.windows = CausalPattern(), spec.visible.windows(spec.layers)
 
     def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
         real = self._real(inputs, state)

@@ -9,10 +9,10 @@ from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
 from foreword.parts.attention import KeyValues
-from foreword.parts.block import Source
+from foreword.parts.block import SourceMemory
 from foreword.parts.embeddings import Embeddings, widening
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Causal, Everywhere
+from foreword.parts.visible import CausalPattern, Everywhere
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -27,10 +27,10 @@ class EncoderDecoderSpec(StackSpec, NetworkSpec):
         return EncoderDecoder(self, vocabulary.size)
 
 
-class Written(NamedTuple):
+class DecoderState(NamedTuple):
     """The source as each block of the decoder remembers it, and the target so far."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[SourceMemory, ...]
     layers: tuple[KeyValues, ...]
 
 
@@ -48,7 +48,7 @@ class EncoderDecoder(Network):
         self.encoder, self.decoder = spec.blocks(), below.blocks(cross=True)
         self.encoder_norm, self.norm = spec.last_norm(), spec.last_norm()
 
-    def forward(self, inputs: Inputs, state: Written | None = None) -> Output:
+    def forward(self, inputs: Inputs, state: DecoderState | None = None) -> Output:
         """`inputs.ids` is the target so far; the source is read once, by the first call."""
         sources = state.sources if state else self.read(inputs)
         before = state.layers[0].keys.size(2) if state else 0
@@ -57,12 +57,12 @@ class EncoderDecoder(Network):
         where = self.targets.where(positions, before + inputs.ids.size(1))
         layers, seen = [x], []
         for block, source, past in zip(self.decoder, sources, state.layers if state else [None] * len(self.decoder)):
-            x, now = block(x, Causal(), past, None, where, source)
+            x, now = block(x, CausalPattern(), past, None, where, source)
             layers.append(x)
             seen.append(now)
-        return Output(self.norm(x), tuple(layers), Written(sources, tuple(seen)))
+        return Output(self.norm(x), tuple(layers), DecoderState(sources, tuple(seen)))
 
-    def read(self, inputs: Inputs) -> tuple[Source, ...]:
+    def read(self, inputs: Inputs) -> tuple[SourceMemory, ...]:
         """The source, as each block of the decoder remembers it."""
         if inputs.source is None:
             raise TypeError("an encoder-decoder needs a source")

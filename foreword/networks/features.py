@@ -14,13 +14,13 @@ from pydantic import SerializeAsAny
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.networks import KINDS
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.tokens.vocabulary import Vocabulary
 
-READERS = Table("reader", {"linear": "foreword.networks.features:Straight", "bilstm": "foreword.networks.features:BiLstm"})
+READERS = Registry("reader", {"linear": "foreword.networks.features:Straight", "bilstm": "foreword.networks.features:BiLstm"})
 
 
 class ReaderSpec(Spec):
@@ -59,7 +59,7 @@ class BiLstm(ReaderSpec):
 
     kind: Literal["bilstm"] = "bilstm"
     layers: int = 2
-    width: int | None = None        # of both directions together; as wide as what is read if not said
+    width: int | None = None        # of both directions together; as wide as what is read by default
     dropout: float = 0.5            # on what every layer reads
 
     def faults(self) -> list[tuple[str, str]]:
@@ -111,7 +111,7 @@ class Mix(nn.Module):
 
 class FeaturesSpec(NetworkSpec):
     kind: Literal["features"] = "features"
-    chosen: ClassVar[Mapping[str, Table]] = {"trunk": KINDS, "reader": READERS}
+    chosen: ClassVar[Mapping[str, Registry]] = {"trunk": KINDS, "reader": READERS}
     trunk: SerializeAsAny[NetworkSpec]
     reader: SerializeAsAny[ReaderSpec] = Straight()
     norm: bool = False        # layers are normalised before they are mixed ("in some cases it also helped", section 3.2)
@@ -135,7 +135,7 @@ class Features(Network):
         self.context, self.width = self.trunk.context, spec.reader.width_over(self.trunk.width)
         self.mix = Mix(len(self.shown(Inputs(torch.zeros(1, 1, dtype=torch.long)))), spec.norm)
         self.reader = spec.reader.build(self.trunk.width)
-        self.kept = Kept()
+        self.kept = FeatureCache()
 
     @property
     def reads(self) -> frozenset[str]:        # type: ignore[override]
@@ -166,7 +166,7 @@ class Features(Network):
         self.trunk.draw(module)
 
 
-class Kept:
+class FeatureCache:
     """What the trunk said of rows that were read before, as long as there is room (bytes).
 
     A row is read alone, without its padding. So what is kept of it does not depend on the rows that came with it, and a run

@@ -10,7 +10,7 @@ from pydantic import SerializeAsAny
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.networks.language_model import NeuralReader
@@ -29,7 +29,7 @@ class RecurrentInitial(Spec):
 class RecurrentSpec(NetworkSpec):
     kind: Literal["recurrent"] = "recurrent"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
-    chosen: ClassVar[Mapping[str, Table]] = {"cell": CELLS}
+    chosen: ClassVar[Mapping[str, Registry]] = {"cell": CELLS}
     cell: SerializeAsAny[CellSpec]
     width: int
     layers: int = 1

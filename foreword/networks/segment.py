@@ -14,7 +14,7 @@ from foreword.networks.transformer import Transformer
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.positions import PositionsSpec, Relative
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Banded, Causal
+from foreword.parts.visible import Banded, CausalPattern
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -66,7 +66,7 @@ class SegmentTransformer(Transformer):
         now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
         real = torch.cat([state.real, now], 1)
         where = self.embeddings.where(places, real.size(1))
-        pattern = Causal() if self.training else Banded(self.spec.memory + 1)
+        pattern = CausalPattern() if self.training else Banded(self.spec.memory + 1)
         layers, kept = [x], []
         for block, memory in zip(self.blocks, state.layers):
             kept.append(self._last(torch.cat([memory, x], 1)).detach())        # no gradient across segments

@@ -1,8 +1,8 @@
 """Objectives: what is hidden from the network, and what a wrong guess costs."""
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-KINDS = Table("objective", {
+KINDS = Registry("objective", {
     "causal": "foreword.objectives.causal:Causal",
     "dialogue": "foreword.objectives.dialogue:Talk",
     "masked": "foreword.objectives.masked:Masked",
@@ -12,7 +12,7 @@ KINDS = Table("objective", {
     "next_sentence": "foreword.objectives.next_sentence:NextSentence",
     "together": "foreword.objectives.combine:Together",
 })
-LABELLED = Table("objective of labelled examples", {
+LABELLED = Registry("objective of labelled examples", {
     "classify": "foreword.objectives.classify:Classify",
     "regress": "foreword.objectives.regress:Regress",
     "choose": "foreword.objectives.choose:Choose",
@@ -23,4 +23,4 @@ LABELLED = Table("objective of labelled examples", {
     "stepwise": "foreword.objectives.stepwise:Stepwise",
     "by_task": "foreword.objectives.by_task:ByTask",
 })
-EVERY = Table("objective", {**KINDS.places, **LABELLED.places})
+EVERY = Registry("objective", {**KINDS.places, **LABELLED.places})

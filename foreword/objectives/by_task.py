@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import SerializeAsAny
 from torch import nn
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.batches.by_task import TaskRow
 from foreword.batches.row import Row
 from foreword.networks.base import Model, Network, State
@@ -28,7 +28,7 @@ class ByTask(Objective):
 
     kind: Literal["by_task"] = "by_task"
     labelled: ClassVar[bool] = True
-    chosen: ClassVar[Mapping[str, Table]] = {"tasks": EVERY}
+    chosen: ClassVar[Mapping[str, Registry]] = {"tasks": EVERY}
     names: list[str] = []
     tasks: list[SerializeAsAny[Objective]] = []
     pairs: Literal["stepwise", "classify"] = "stepwise"        # the head for classes of pairs: in steps, or one layer

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import SerializeAsAny
 from torch import nn
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.batches.row import Row
 from foreword.networks.base import Model, Network, Output
 from foreword.objectives import EVERY
@@ -21,7 +21,7 @@ class Together(Objective):
     """The first objective lays out what the network reads; the others add their own targets and charges."""
 
     kind: Literal["together"] = "together"
-    chosen: ClassVar[Mapping[str, Table]] = {"parts": EVERY}
+    chosen: ClassVar[Mapping[str, Registry]] = {"parts": EVERY}
     parts: list[SerializeAsAny[Objective]]
     weights: list[float] | None = None        # one for each part; all 1 by default
 

@@ -79,7 +79,7 @@ class NormAfter(nn.Module):
 NORMS: dict[Place, type[NormBefore | NormAfter]] = {"before": NormBefore, "after": NormAfter}
 
 
-class Source(NamedTuple):
+class SourceMemory(NamedTuple):
     """Another sequence, as one block remembers it."""
 
     seen: KeyValues
@@ -102,20 +102,20 @@ class Block(nn.Module):
         """What attention remembers of vectors that enter the block."""
         return self.attention.remember(self.first.enter(x))
 
-    def remember_source(self, x: Tensor, real: Tensor | None) -> Source:
+    def remember_source(self, x: Tensor, real: Tensor | None) -> SourceMemory:
         """Another sequence, for the second attention."""
         if self.cross is None:
             raise TypeError("this block looks at no other sequence")
-        return Source(self.cross.remember(x), real)
+        return SourceMemory(self.cross.remember(x), real)
 
     def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None, real: Tensor | None = None,
-                where: Where | None = None, source: Source | None = None) -> tuple[Tensor, KeyValues]:
+                where: Where | None = None, source: SourceMemory | None = None) -> tuple[Tensor, KeyValues]:
         if self.recompute and self.training:
             return checkpoint(self._through, x, pattern, past, real, where, source, use_reentrant=False)
         return self._through(x, pattern, past, real, where, source)
 
     def _through(self, x: Tensor, pattern: Pattern, past: Past | None, real: Tensor | None, where: Where | None,
-                 source: Source | None) -> tuple[Tensor, KeyValues]:
+                 source: SourceMemory | None) -> tuple[Tensor, KeyValues]:
         change, seen = self.attention(self.first.enter(x), pattern, past, real, where)
         x = self.first.leave(x, change)
         if self.cross is not None and self.between is not None and source is not None:

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.kernels.elementwise import rms_norm
 from foreword.parts import POSITIONS
@@ -18,7 +18,7 @@ from foreword.parts.block import NORMS, Activation, Block, Blocks, FeedForward, 
 from foreword.parts.positions import Learned, PositionsSpec, Relative
 
 
-class Dropout(Spec):
+class DropoutRates(Spec):
     """Where dropout falls while training. `table` drops entries of the embedding tables themselves (GPT-1's code)."""
 
     table: float = 0.0
@@ -38,7 +38,7 @@ class Initial(Spec):
     #                                                         number (GPT-2), or zero, so that every block begins as nothing
 
     def apply(self, module: nn.Module) -> None:
-        """Draw every matrix of `module` anew; biases zero, gains one."""
+        """Re-initialise every matrix of `module`; biases zero, gains one."""
         for part in module.modules():
             if isinstance(part, (nn.Linear, nn.Embedding)):
                 self.draw(part.weight, self.deviation or part.weight.size(1) ** -0.5)
@@ -73,7 +73,7 @@ class RMSNorm(nn.RMSNorm):
 class StackSpec(Spec):
     """Depth, width and manner of a stack of Transformer blocks."""
 
-    chosen: ClassVar[Mapping[str, Table]] = {"positions": POSITIONS}
+    chosen: ClassVar[Mapping[str, Registry]] = {"positions": POSITIONS}
     layers: int
     width: int
     heads: int
@@ -90,7 +90,7 @@ class StackSpec(Spec):
     inner: int | None = None            # width inside the feed-forward network; four times `width` by default
     activation: Activation = "gelu_tanh"
     norm_epsilon: float = 1e-5
-    dropout: Dropout = Dropout()
+    dropout: DropoutRates = DropoutRates()
     initial: Initial = Initial()
 
     @property

@@ -33,13 +33,13 @@ class Everywhere:
 
 
 @dataclass(frozen=True)
-class Causal:
+class CausalPattern:
     """Every position looks at itself and what came before. The last query stands at the last key (cached reading)."""
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
-    def within(self, window: int | None) -> Causal | Banded:
+    def within(self, window: int | None) -> CausalPattern | Banded:
         return self if window is None else Banded(window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
@@ -65,7 +65,7 @@ class Banded:
     window: int
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
-        return Causal().mask(queries, keys, device).triu(keys - queries - self.window + 1)
+        return CausalPattern().mask(queries, keys, device).triu(keys - queries - self.window + 1)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         reach = min(k.size(-2), q.size(-2) + self.window - 1)
@@ -84,7 +84,7 @@ class Banded:
         """At most `window` queries: their keys are few."""
         queries, keys = q.size(-2), k.size(-2)
         if keys <= self.window:
-            return Causal().attend(q, k, v, real, dropout)
+            return CausalPattern().attend(q, k, v, real, dropout)
         seen = self.mask(queries, keys, q.device)
         if real is not None:
             seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
@@ -155,7 +155,7 @@ class Packed:
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         owner = torch.repeat_interleave(torch.arange(len(self.lengths)), torch.tensor(self.lengths)).to(device)
-        return (owner[:, None] == owner) & Causal().within(self.window).mask(queries, keys, device)
+        return (owner[:, None] == owner) & CausalPattern().within(self.window).mask(queries, keys, device)
 
     def within(self, window: int | None) -> Packed:
         return replace(self, window=window)
@@ -165,13 +165,13 @@ class Packed:
         found = []
         for (length, texts), *parts in zip(runs, *(x[0].split([a * b for a, b in runs], 1) for x in (q, k, v))):
             q, k, v = (part.unflatten(1, (texts, length)).transpose(0, 1) for part in parts)       # [texts, heads, length, size]
-            mixed = Causal().within(self.window).attend(q, k, v, None, dropout)
+            mixed = CausalPattern().within(self.window).attend(q, k, v, None, dropout)
             found.append(mixed.transpose(0, 1).flatten(1, 2))
         return torch.cat(found, 1)[None]
 
 
-Pattern = Everywhere | Causal | Banded | Reached | Packed
-Backward = Causal | Reached | Packed        # patterns that look back, and can be narrowed
+Pattern = Everywhere | CausalPattern | Banded | Reached | Packed
+Backward = CausalPattern | Reached | Packed        # patterns that look back, and can be narrowed
 
 
 class VisibleSpec(Spec):

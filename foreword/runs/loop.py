@@ -29,7 +29,7 @@ from foreword.networks.base import Model
 from foreword.runs.folder import RunFolder
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
-from foreword.training.learner import Learner, Report
+from foreword.training.learner import Learner, StepReport
 from foreword.training.trainer import Duty, Progress, Trainer
 
 EVALUATING = 0.1       # the largest share of a wall-clock budget that evaluations on the way may take
@@ -124,7 +124,7 @@ class RunLoop:
                               "The same command goes on from there.")
         self._finish()
 
-    def _watch(self, progress: Progress, spent: float, report: Report) -> None:
+    def _watch(self, progress: Progress, spent: float, report: StepReport) -> None:
         assert self.ticker is not None
         pace = progress.tokens / max(progress.seconds, 1e-9)
         loss = f"loss {report.values['loss']:.3f}  " if "loss" in report.values else ""

@@ -15,7 +15,7 @@ from foreword.assembly.build import network_for
 from foreword.assembly.recipe import Recipe
 from foreword.networks.base import Inputs
 from foreword.objectives.base import Batch
-from foreword.parts.visible import Causal, Everywhere, Pattern
+from foreword.parts.visible import CausalPattern, Everywhere, Pattern
 from foreword.runs.needs import Needs, guessed, scores
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.compiling import products_a_second
@@ -109,7 +109,7 @@ def _in_parts(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Ha
 
     seen: list[Pattern] = [Everywhere()] * spec.layers
     if hasattr(spec, "visible"):
-        seen = [Causal().within(window) for window in spec.visible.windows(spec.layers)]
+        seen = [CausalPattern().within(window) for window in spec.visible.windows(spec.layers)]
     took = {pattern: _seconds(through(pattern), hardware) for pattern in dict.fromkeys(seen)}
     hidden = torch.randn(GUESSES, spec.width, device=hardware.device, requires_grad=True)
     table = torch.randn(vocabulary.size, spec.width, device=hardware.device, requires_grad=True)

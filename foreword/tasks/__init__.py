@@ -1,8 +1,8 @@
 """Tasks: labelled examples, how a language model is asked about them, and how answers are scored. No models here."""
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-SOURCES = Table("source", {
+SOURCES = Registry("source", {
     "jsonl": "foreword.tasks.files:JsonLines",
     "csv": "foreword.tasks.files:Csv",
     "tsv": "foreword.tasks.files:Tsv",
@@ -19,7 +19,7 @@ SOURCES = Table("source", {
     "scramble": "foreword.tasks.generators.scramble:Scramble",
 })
 
-LABELLED_KINDS = Table("kind of labelled task", {        # what a file's columns may fit is tried in this order
+LABELLED_KINDS = Registry("kind of labelled task", {        # what a file's columns may fit is tried in this order
     "tag": "foreword.tasks.labelled.tag:Tagging",
     "span": "foreword.tasks.labelled.span:SpanExtraction",
     "choice": "foreword.tasks.labelled.choice:MultipleChoice",
@@ -29,7 +29,7 @@ LABELLED_KINDS = Table("kind of labelled task", {        # what a file's columns
     "classify": "foreword.tasks.labelled.classify:Classification",
 })
 
-PROMPTED_KINDS = Table("kind of request", {
+PROMPTED_KINDS = Registry("kind of request", {
     "choice": "foreword.tasks.prompted.multiple_choice:LikeliestChoice",
     "partial": "foreword.tasks.prompted.winograd:LikeliestContext",
     "last_word": "foreword.tasks.prompted.cloze:LastWord",

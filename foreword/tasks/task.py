@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from foreword.basics import toml
 from foreword.basics.messages import Fault, Faults, did_you_mean
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.basics.sections import Written, construct
 from foreword.basics.seeds import chance, number_of
 from foreword.basics.spec import Spec
@@ -36,7 +36,7 @@ class Submission(Spec):
 class TaskSpec(Spec):
     """What a task file says."""
 
-    chosen: ClassVar[Mapping[str, Table]] = {"source": SOURCES, "request": PROMPTED_KINDS, "learn": LABELLED_KINDS}
+    chosen: ClassVar[Mapping[str, Registry]] = {"source": SOURCES, "request": PROMPTED_KINDS, "learn": LABELLED_KINDS}
 
     name: str
     about: str = ""

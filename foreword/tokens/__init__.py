@@ -1,8 +1,8 @@
 """TOKENS: text <-> ids, and ids on disk."""
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-KINDS = Table("tokenizer", {
+KINDS = Registry("tokenizer", {
     "byte": "foreword.tokens.kinds:Byte",
     "unicode": "foreword.tokens.kinds:Unicode",
     "ascii": "foreword.tokens.kinds:Ascii",

@@ -1,20 +1,20 @@
 """Training: the Trainer owns the calendar, the Learner owns the update."""
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-KINDS = Table("training", {
+KINDS = Registry("training", {
     "gradient": "foreword.training.gradient:GradientTraining",
     "online": "foreword.training.online:OnlineTraining",
     "counting": "foreword.training.counting:CountTraining",
 })
-OPTIMIZERS = Table("optimizer", {
+OPTIMIZERS = Registry("optimizer", {
     "adamw": "foreword.training.optimizers:AdamW",
     "adam": "foreword.training.optimizers:Adam",
     "adamax": "foreword.training.optimizers:Adamax",
     "sgd": "foreword.training.optimizers:SGD",
     "muon": "foreword.training.optimizers:MuonAndAdam",
 })
-SCHEDULES = Table("schedule", {
+SCHEDULES = Registry("schedule", {
     "constant": "foreword.training.schedules:Constant",
     "linear": "foreword.training.schedules:Linear",
     "cosine": "foreword.training.schedules:Cosine",

@@ -14,7 +14,7 @@ from foreword.counts.model import CountModel
 from foreword.objectives.base import Objective
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
-from foreword.training.learner import Report, TrainingSpec
+from foreword.training.learner import StepReport, TrainingSpec
 
 
 class CountTraining(TrainingSpec):
@@ -35,9 +35,9 @@ class CountLearner:
     def collate(self, rows: list[Row]) -> list[Row]:
         return rows
 
-    def step(self, batch: list[Row], step: int, spent: float, tokens: int = 0) -> Report:
+    def step(self, batch: list[Row], step: int, spent: float, tokens: int = 0) -> StepReport:
         counted = sum(self.model.count(row.ids) for row in batch)
-        return Report(counted, {"counted": float(counted)})
+        return StepReport(counted, {"counted": float(counted)})
 
     def finish(self, held_out: Iterable[list[Row]]) -> None:
         runs = [row.ids for rows in held_out for row in rows]

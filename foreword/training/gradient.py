@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_flatten, tree_unflatten
 
 from foreword.basics.messages import Diverged, Fault
 from foreword.basics.progress import say
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 from foreword.basics.seeds import number_of
 from foreword.batches.row import Row
 from foreword.networks.base import Model, State
@@ -23,7 +23,7 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.training import OPTIMIZERS, SCHEDULES
 from foreword.training.compiling import Compiling
 from foreword.training.hardware import Hardware
-from foreword.training.learner import Report, TrainingSpec
+from foreword.training.learner import StepReport, TrainingSpec
 from foreword.training.memory import free_memory, give_back_memory, keep_memory, largest_part
 from foreword.training.optimizers import OptimizerSpec
 from foreword.training.ranks import Ranks
@@ -35,7 +35,7 @@ LARGE = 50_000_000        # parameters from which memory is worth more than the 
 class GradientTraining(TrainingSpec):
     kind: Literal["gradient"] = "gradient"
     accumulates: ClassVar[bool] = True
-    chosen: ClassVar[Mapping[str, Table]] = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES}
+    chosen: ClassVar[Mapping[str, Registry]] = {"optimizer": OPTIMIZERS, "schedule": SCHEDULES}
     retired: ClassVar[Mapping[str, object]] = {"noise": False}
     optimizer: SerializeAsAny[OptimizerSpec]
     schedule: SerializeAsAny[Schedule]
@@ -75,7 +75,7 @@ class GradientLearner:
     def collate(self, rows: list[Row]) -> Batch:
         return self.objective.collate(rows, self.tokenizer)
 
-    def step(self, batch: Batch, step: int, spent: float, tokens: int = 0) -> Report:
+    def step(self, batch: Batch, step: int, spent: float, tokens: int = 0) -> StepReport:
         if self.share is None or (self.spec.ramp and self.rows != batch.size):
             self.share, self.rows = self._what_fits(batch), batch.size
         self.compiling.before(spent)
@@ -100,7 +100,7 @@ class GradientLearner:
         self.scaler.update()
         self.compiling.after(batch.tokens)
         each = {f"nll.{name}": sums[name] / max(guesses[name], 1) for name in sums}
-        return Report(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate,
+        return StepReport(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate,
                                      "batch_tokens": float(batch.tokens)})
 
     def _gradients(self, batch: Batch, guesses: dict[str, int], share: int, step: int) -> dict[str, float]:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Report:
+class StepReport:
     """What one step did."""
 
     tokens: int
@@ -53,7 +53,7 @@ class Learner(Protocol):
     def collate(self, rows: list[Row]) -> Any:
         """Rows as the batch that `step` takes."""
 
-    def step(self, batch: Any, step: int, spent: float, tokens: int = 0) -> Report:
+    def step(self, batch: Any, step: int, spent: float, tokens: int = 0) -> StepReport:
         """Learn from one batch: step number `step`, with `spent` of the budget used and `tokens` read before it."""
 
     def finish(self, held_out: Iterable[Any]) -> None:

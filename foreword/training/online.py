@@ -14,7 +14,7 @@ from foreword.batches.row import Row
 from foreword.objectives.base import Objective
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
-from foreword.training.learner import Report, TrainingSpec
+from foreword.training.learner import StepReport, TrainingSpec
 from foreword.vectors.table import VectorTable
 
 
@@ -51,12 +51,12 @@ class OnlineLearner:
     def collate(self, rows: list[Row]) -> list[Row]:
         return rows
 
-    def step(self, batch: list[Row], step: int, spent: float, tokens: int = 0) -> Report:
+    def step(self, batch: list[Row], step: int, spent: float, tokens: int = 0) -> StepReport:
         rate = self.spec.learning_rate * max(1.0 - spent, self.spec.floor)
         draw = chance(number_of("step", self.spec.seed, step))        # all chance in step n comes from (seed, n)
         found = [self.objective.learn(self.model, row.ids, rate, self.noise, draw) for row in batch]
         nats, guesses = (sum(numbers) for numbers in zip(*found))
-        return Report(sum(len(row.ids) for row in batch), {"loss": nats / max(guesses, 1), "learning_rate": rate})
+        return StepReport(sum(len(row.ids) for row in batch), {"loss": nats / max(guesses, 1), "learning_rate": rate})
 
     def finish(self, held_out: Iterable[list[Row]]) -> None:
         pass

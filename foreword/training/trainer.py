@@ -9,7 +9,7 @@ from typing import Any
 
 from foreword.basics.budget import Budget
 from foreword.batches.stream import Ahead, Stream
-from foreword.training.learner import Learner, Report
+from foreword.training.learner import Learner, StepReport
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Trainer:
         self.passes = passes if budget.unit == "seconds" else None
         self.progress = progress or Progress()
         self.duties: list[Duty] = []
-        self.watch: Callable[[Progress, float, Report], None] = lambda progress, spent, report: None
+        self.watch: Callable[[Progress, float, StepReport], None] = lambda progress, spent, report: None
         self.held_out: Callable[[], Iterable[Any]] = tuple
         self.stopping = False
 

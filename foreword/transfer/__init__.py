@@ -1,13 +1,13 @@
 """Transfer: what was learned from text, turned to labelled tasks."""
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-INPUT_FORMATS = Table("input format of a network", {
+INPUT_FORMATS = Registry("input format of a network", {
     "causal_transformer": "foreword.transfer.encoding:GptFormat",
     "recurrent": "foreword.transfer.encoding:GptFormat",
     "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",
 })
-TRANSFER_KINDS = Table("kind of labelled task", {
+TRANSFER_KINDS = Registry("kind of labelled task", {
     "tag": "foreword.transfer.kinds.tag:TagTransfer",
     "span": "foreword.transfer.kinds.span:SpanTransfer",
     "choice": "foreword.transfer.kinds.choice:ChoiceTransfer",

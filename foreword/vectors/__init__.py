@@ -1,5 +1,5 @@
 """Tables of word vectors that are learned example by example, without torch."""
 
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-KINDS = Table("table of vectors", {"vectors": "foreword.vectors.table:VectorTableSpec"})
+KINDS = Registry("table of vectors", {"vectors": "foreword.vectors.table:VectorTableSpec"})

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from foreword.counts.mixture import Mixture
+from foreword.counts.mixture import MixtureOfModels
 from foreword.generate.batch import GenerationBatch, generate
 from foreword.generate.sample import Sampling
 from foreword.parts.frozen import PRECISIONS, freeze
@@ -28,7 +28,7 @@ def models(store):
     @functools.cache
     def find(name):
         if name == "a mixture":
-            return Mixture([find("gpt2"), find("kneser-ney")], np.array([0.6, 0.4]))
+            return MixtureOfModels([find("gpt2"), find("kneser-ney")], np.array([0.6, 0.4]))
         if name in READERS:
             return reader(name, train, valid)
         name, precision = name.split(", ")

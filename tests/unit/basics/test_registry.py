@@ -3,9 +3,9 @@ import sys
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.basics.registry import Table
+from foreword.basics.registry import Registry
 
-TABLE = Table("thing", {"fraction": "fractions:Fraction", "gone": "fractions:Gone", "away": "no_such_module:X"})
+TABLE = Registry("thing", {"fraction": "fractions:Fraction", "gone": "fractions:Gone", "away": "no_such_module:X"})
 
 
 def test_a_name_is_imported_when_asked_for():

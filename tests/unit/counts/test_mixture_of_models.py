@@ -10,7 +10,7 @@ import pytest
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
 from foreword.counts.kneser_ney import KneserNey
-from foreword.counts.mixture import Mixture, rounds
+from foreword.counts.mixture import MixtureOfModels, rounds
 from foreword.counts.ngrams import NGram
 from foreword.tokens.vocabulary import Vocabulary
 
@@ -27,7 +27,7 @@ def models(vocabulary, train, held_out):
 
 
 def test_a_mixture_sums_to_one_and_steps_as_it_scores(models, vocabulary, held_out):
-    mixture = Mixture(models, np.array([0.2, 0.3, 0.5]))
+    mixture = MixtureOfModels(models, np.array([0.2, 0.3, 0.5]))
     text = np.append(vocabulary.end, held_out[:80])
     log_probs, state = mixture.begin([text[:1], np.array([3, 4])])
     steps = []
@@ -42,7 +42,7 @@ def test_a_mixture_sums_to_one_and_steps_as_it_scores(models, vocabulary, held_o
 
 
 def test_all_weight_on_one_model_is_that_model(models, held_out):
-    mixture = Mixture(models, np.array([0.0, 0.0, 1.0]))
+    mixture = MixtureOfModels(models, np.array([0.0, 0.0, 1.0]))
     np.testing.assert_allclose(mixture.score([held_out], [1])[0], models[2].score([held_out], [1])[0], atol=1e-14)
 
 
@@ -59,7 +59,7 @@ def test_the_fitted_weights_are_the_best(models, vocabulary, held_out):
     """One dimension: compared with a fine grid."""
     text = np.append(vocabulary.end, held_out[held_out != vocabulary.end])
     each = [models[1].score([text], [1])[0], models[2].score([text], [1])[0]]
-    mixture = Mixture(models[1:])
+    mixture = MixtureOfModels(models[1:])
     fitted = mixture.fit(each)
     np.testing.assert_array_equal(fitted, mixture.weights)
     grid = np.linspace(0, 1, 1001)
@@ -71,17 +71,17 @@ def test_the_fitted_weights_are_the_best(models, vocabulary, held_out):
 def test_a_perfect_model_gets_all_the_weight(models):
     rng = chance(8)
     each = [np.log(rng.random(200) * 0.5), np.zeros(200), np.log(rng.random(200) * 0.9)]
-    weights = Mixture(models).fit(each)
+    weights = MixtureOfModels(models).fit(each)
     assert weights[1] > 1 - 1e-6
 
 
 def test_what_no_model_can_write_does_not_spoil_the_fit(models):
     each = [np.array([-1.0, -np.inf, -1.0]), np.array([-1.0, -np.inf, -2.0]), np.array([-3.0, -np.inf, -9.0])]
-    weights = Mixture(models).fit(each)
+    weights = MixtureOfModels(models).fit(each)
     assert np.isfinite(weights).all()
     assert np.isclose(weights.sum(), 1)
     with pytest.raises(Fault, match="nothing to fit weights on"):
-        Mixture(models).fit([np.array([-np.inf])] * 3)
+        MixtureOfModels(models).fit([np.array([-np.inf])] * 3)
 
 
 def test_models_that_answer_in_torch_can_be_mixed(models, vocabulary, held_out):
@@ -97,9 +97,9 @@ def test_models_that_answer_in_torch_can_be_mixed(models, vocabulary, held_out):
         def score(self, sequences, starts):
             return [torch.from_numpy(one) for one in models[2].score(sequences, starts)]
 
-    mixture = Mixture([models[1], Neural()])
+    mixture = MixtureOfModels([models[1], Neural()])
     assert mixture.context == 64
-    twin = Mixture([models[1], models[2]])
+    twin = MixtureOfModels([models[1], models[2]])
     answer, _ = mixture.begin([held_out[:5]])
     assert isinstance(answer, np.ndarray)
     np.testing.assert_array_equal(answer, twin.begin([held_out[:5]])[0])
@@ -108,8 +108,8 @@ def test_models_that_answer_in_torch_can_be_mixed(models, vocabulary, held_out):
 
 def test_different_vocabularies_and_wrong_weights_are_refused(models):
     with pytest.raises(Fault, match="different vocabularies"):
-        Mixture([models[0], NGram(order=0).build(Vocabulary(size=4, end=3, silent=()))])
+        MixtureOfModels([models[0], NGram(order=0).build(Vocabulary(size=4, end=3, silent=()))])
     with pytest.raises(Fault, match="sum to 1"):
-        Mixture(models, np.array([0.5, 0.5, 0.5]))
+        MixtureOfModels(models, np.array([0.5, 0.5, 0.5]))
     with pytest.raises(Fault, match="at least one"):
-        Mixture([])
+        MixtureOfModels([])

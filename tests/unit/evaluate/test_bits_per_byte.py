@@ -9,7 +9,7 @@ import pytest
 
 from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault
-from foreword.counts.mixture import Mixture
+from foreword.counts.mixture import MixtureOfModels
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.score import Score, check_comparable, total
 from tests.tiny import counted, drawn, reader, tiny
@@ -147,7 +147,7 @@ def test_a_mixture_is_never_worse_than_its_best_part_where_it_was_fitted(store, 
     parts = [counted(tiny(name), store(), store(split="valid")) for name in ("unigram", "bigram", "kneser-ney")]
     parts.append(reader("gpt2", store()))
     each = [np.concatenate(bits.log_probs(part, tokenizer, texts)) for part in parts]
-    mixed = Mixture(parts)
+    mixed = MixtureOfModels(parts)
     mixed.fit(each)
     together = np.logaddexp.reduce([np.log(max(w, 1e-300)) + one for w, one in zip(mixed.weights, each)])
     assert together.sum() >= max(one.sum() for one in each) - 1e-6

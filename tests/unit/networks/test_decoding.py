@@ -14,7 +14,7 @@ from foreword.networks import decoding
 from foreword.networks.decoding import Decoder
 from foreword.parts.attention import KeyValues
 from foreword.parts.frozen import freeze
-from foreword.parts.visible import Causal, Packed, Reached
+from foreword.parts.visible import CausalPattern, Packed, Reached
 from tests.tiny import READERS, drawn, tiny
 from tests.widths import needs_kernels
 
@@ -179,7 +179,7 @@ def test_other_dtypes_are_read_without_a_program(name, store):
 
 def test_patterns_attend_as_their_masks_say():
     q, k, v = (torch.randn(1, 2, 12, 8, generator=torch.Generator().manual_seed(seed)) for seed in range(3))
-    for pattern in (Packed((3, 3, 1, 5)), Packed((12,)), Causal()):
+    for pattern in (Packed((3, 3, 1, 5)), Packed((12,)), CausalPattern()):
         wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=pattern.mask(12, 12))
         assert torch.allclose(pattern.attend(q, k, v, None), wanted, atol=1e-6)
     reached = Reached(torch.tensor([1, 12, 5, 6]))

@@ -8,10 +8,10 @@ import pytest
 import torch
 
 from foreword.parts.attention import Attention, DotProduct
-from foreword.parts.block import Source
+from foreword.parts.block import SourceMemory
 from foreword.parts.positions import DistanceBias, Learned, Relative, Sinusoid, bucket, sinusoids
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Banded, Causal, Everywhere
+from foreword.parts.visible import Banded, CausalPattern, Everywhere
 
 WIDTH, HEADS, LENGTH = 12, 3, 6
 
@@ -38,7 +38,7 @@ def by_hand(attention, x, context, visible):
     return torch.cat(out, -1) @ attention.out.weight.T + attention.out.bias
 
 
-@pytest.mark.parametrize("pattern", [Everywhere(), Causal()])
+@pytest.mark.parametrize("pattern", [Everywhere(), CausalPattern()])
 @pytest.mark.parametrize("padded", [False, True])
 def test_it_is_the_definition(attention, pattern, padded):
     x = torch.randn(2, LENGTH, WIDTH, dtype=torch.float64)
@@ -57,18 +57,18 @@ def test_it_is_the_definition(attention, pattern, padded):
 
 def test_remembering_and_looking_is_the_same_in_two_verbs(attention):
     x = torch.randn(2, LENGTH, WIDTH, dtype=torch.float64)
-    whole, _ = attention(x, Causal())
+    whole, _ = attention(x, CausalPattern())
     past = attention.remember(x[:, :4])
     both = past.then(attention.remember(x[:, 4:]))
-    assert torch.allclose(attention.look(x[:, 4:], both, Causal()), whole[:, 4:], atol=1e-12)
+    assert torch.allclose(attention.look(x[:, 4:], both, CausalPattern()), whole[:, 4:], atol=1e-12)
     other = torch.randn(2, 9, WIDTH, dtype=torch.float64)
     cross = attention.look(x, attention.remember(other), Everywhere())
     assert torch.allclose(cross, by_hand(attention, x, other, torch.ones(2, LENGTH, 9, dtype=torch.bool)), atol=1e-12)
 
 
 def test_masks_are_written_as_who_may_look():
-    assert Causal().mask(3, 3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
-    assert Causal().mask(2, 4).tolist() == [[True, True, True, False], [True, True, True, True]]
+    assert CausalPattern().mask(3, 3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
+    assert CausalPattern().mask(2, 4).tolist() == [[True, True, True, False], [True, True, True, True]]
     assert Everywhere().mask(2, 3).all()
 
 
@@ -88,7 +88,7 @@ def scored(attention, x, context, bias, visible, scale):
     return torch.cat(out, -1) @ attention.out.weight.T
 
 
-@pytest.mark.parametrize("pattern", [Everywhere(), Causal(), Banded(3)])
+@pytest.mark.parametrize("pattern", [Everywhere(), CausalPattern(), Banded(3)])
 def test_a_scale_of_its_own_heads_of_any_size_and_a_bias_for_each_distance(pattern):
     spec = stack(head_size=5, attention_scale=1.0, bias=False, positions=DistanceBias(buckets=8, furthest=6))
     torch.manual_seed(0)
@@ -113,7 +113,7 @@ def test_relative_scores_are_the_sum_of_the_four_terms(past):
         torch.nn.init.normal_(parameter, 0, 0.5)
     x, before = torch.randn(2, LENGTH, WIDTH, dtype=torch.float64), torch.randn(2, past, WIDTH, dtype=torch.float64)
     keys = past + LENGTH
-    found, _ = attention(x, Causal(), attention.remember(before), None, placing.where(torch.arange(LENGTH), keys))
+    found, _ = attention(x, CausalPattern(), attention.remember(before), None, placing.where(torch.arange(LENGTH), keys))
     q = (x @ attention.project.weight.T)[..., :WIDTH].unflatten(-1, (HEADS, -1))
     k = (torch.cat([before, x], 1) @ attention.project.weight.T)[..., WIDTH: 2 * WIDTH].unflatten(-1, (HEADS, -1))
     far = attention.scores.distance(sinusoids(torch.arange(keys), WIDTH).double()).unflatten(-1, (HEADS, -1))
@@ -123,7 +123,7 @@ def test_relative_scores_are_the_sum_of_the_four_terms(past):
             place = far[past + i - j]
             bias[:, :, i, j] = ((q[:, i] * place).sum(-1) + (placing.content * k[:, j]).sum(-1)
                                 + (placing.place * place).sum(-1)) * attention.size**-0.5
-    wanted = scored(attention, x, torch.cat([before, x], 1), bias, Causal().mask(LENGTH, keys), attention.size**-0.5)
+    wanted = scored(attention, x, torch.cat([before, x], 1), bias, CausalPattern().mask(LENGTH, keys), attention.size**-0.5)
     assert torch.allclose(found, wanted, atol=1e-12)
 
 
@@ -139,14 +139,14 @@ def test_a_block_may_look_at_another_sequence_as_well():
     block = spec.blocks(cross=True)[0].double()
     x, other = (torch.randn(2, length, WIDTH, dtype=torch.float64) for length in (LENGTH, 9))
     real = torch.arange(9) < torch.tensor([[9], [4]])
-    source = Source(block.cross.remember(other), real)
-    found, _ = block(x, Causal(), source=source)
-    x = x + block.attention(block.first.norm(x), Causal())[0]
+    source = SourceMemory(block.cross.remember(other), real)
+    found, _ = block(x, CausalPattern(), source=source)
+    x = x + block.attention(block.first.norm(x), CausalPattern())[0]
     cross = block.between.norm(x)
     seen = real[:, None].expand(2, LENGTH, 9)
     x = x + scored(block.cross, cross, other, torch.zeros(HEADS, LENGTH, 9), seen, (WIDTH // HEADS) ** -0.5)
     assert torch.allclose(found, x + block.feedforward(block.second.norm(x)), atol=1e-12)
-    assert not torch.allclose(found, block(x, Causal())[0], atol=1e-3)
+    assert not torch.allclose(found, block(x, CausalPattern())[0], atol=1e-3)
 
 
 def test_positions_may_start_at_an_offset():

@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from foreword.parts.cells import LstmCell, SimpleCell
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.heads import Pooled, Softmax, TransformedSoftmax
-from foreword.parts.stack import Dropout, Initial, StackSpec
+from foreword.parts.stack import DropoutRates, Initial, StackSpec
 
 
 def test_the_simple_cell_is_elmans():
@@ -102,7 +102,7 @@ def test_weights_are_drawn_as_said():
 
 
 def test_gpt1_drops_entries_of_the_table_itself():
-    made = Embeddings(StackSpec(**SPEC, dropout=Dropout(table=0.5)), 50)
+    made = Embeddings(StackSpec(**SPEC, dropout=DropoutRates(table=0.5)), 50)
     ids = torch.full((1, 16), 7)
     made.train()
     torch.manual_seed(1)

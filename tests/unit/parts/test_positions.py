@@ -4,7 +4,7 @@ import torch
 from foreword.parts.attention import Attention
 from foreword.parts.positions import Learned, Rotary
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Causal
+from foreword.parts.visible import CausalPattern
 
 SIZE = 8
 STACK = StackSpec(layers=1, width=2 * SIZE, heads=2, context=16)
@@ -58,21 +58,21 @@ def test_a_table_adds_and_tells_attention_nothing():
 def test_normalised_queries_and_keys_meet_with_one_length():
     attention = Attention(16, 2, bias=False, qk_norm=torch.nn.RMSNorm(8, 1e-6, elementwise_affine=False))
     x = torch.randn(1, 5, 16)
-    _, seen = attention(x, Causal(), None, None, rotary(torch.arange(5)))
+    _, seen = attention(x, CausalPattern(), None, None, rotary(torch.arange(5)))
     assert torch.allclose(seen.keys.square().mean(-1), torch.ones(1, 2, 5), atol=1e-4)
-    loud, _ = attention(1000 * x, Causal())
-    calm, _ = attention(x, Causal())
+    loud, _ = attention(1000 * x, CausalPattern())
+    calm, _ = attention(x, CausalPattern())
     assert torch.allclose(loud, 1000 * calm, rtol=1e-3), "how loud the input is does not sharpen attention"
 
 
 def test_remembering_and_looking_rotate_as_one_pass_does():
     attention = Attention(16, 2, bias=False, qk_norm=torch.nn.RMSNorm(8, 1e-6, elementwise_affine=False)).double()
     x = torch.randn(2, 6, 16, dtype=torch.float64)
-    whole, _ = attention(x, Causal(), None, None, rotary(torch.arange(6)))
+    whole, _ = attention(x, CausalPattern(), None, None, rotary(torch.arange(6)))
     past = attention.remember(x[:, :4], rotary(torch.arange(4)))
     later = rotary(torch.arange(4, 6))
     both = past.then(attention.remember(x[:, 4:], later))
-    assert torch.allclose(attention.look(x[:, 4:], both, Causal(), None, later), whole[:, 4:], atol=1e-10)
+    assert torch.allclose(attention.look(x[:, 4:], both, CausalPattern(), None, later), whole[:, 4:], atol=1e-10)
 
 
 def test_an_odd_head_cannot_be_rotated():

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from foreword.parts.attention import Attention
 from foreword.parts.block import Block, FeedForward, NormBefore
-from foreword.parts.visible import Alternating, Banded, Causal, Dense, Packed, Reached
+from foreword.parts.visible import Alternating, Banded, CausalPattern, Dense, Packed, Reached
 from foreword.training.compiling import able
 
 HEADS, SIZE = 2, 4
@@ -147,8 +147,8 @@ def reachable(masks: list[Tensor]) -> Tensor:
     return found
 
 
-LAYERS = {"causal": [Causal()], "banded": [Banded(3)], "a band of one": [Banded(1)], "two bands": [Banded(3), Banded(4)],
-          "alternating": [Causal(), Banded(3)], "banded first": [Banded(2), Causal()], "packed": [Packed((4, 2, 5))],
+LAYERS = {"causal": [CausalPattern()], "banded": [Banded(3)], "a band of one": [Banded(1)], "two bands": [Banded(3), Banded(4)],
+          "alternating": [CausalPattern(), Banded(3)], "banded first": [Banded(2), CausalPattern()], "packed": [Packed((4, 2, 5))],
           "packed and banded": [Packed((4, 2, 5), 2), Packed((4, 2, 5), 3)]}
 
 
@@ -187,7 +187,7 @@ def test_an_edit_at_4_with_a_window_of_3_reaches_6():
 def test_compiled_blocks_that_see_differently_give_the_same():
     if not able(torch.device("cpu"), "auto"):
         pytest.skip("no C++ compiler")
-    patterns = [Causal(), Banded(3)]
+    patterns = [CausalPattern(), Banded(3)]
     x = torch.randn(2, LENGTH, HEADS * SIZE, dtype=torch.float64)
     plain, compiled = stack_of(patterns), stack_of(patterns)
     for block in compiled:

@@ -12,7 +12,7 @@ import pytest
 from foreword.assembly import catalogue
 from foreword.basics.budget import Budget
 from foreword.training import trainer as module
-from foreword.training.learner import Report
+from foreword.training.learner import StepReport
 from foreword.training.trainer import Duty, Progress, Trainer
 
 
@@ -42,7 +42,7 @@ class Nothing:
     def step(self, batch, step, spent, tokens):
         self.clock.now += 1.0
         self.taken.append((batch, step, spent))
-        return Report(10, {"loss": float(step)})
+        return StepReport(10, {"loss": float(step)})
 
     def finish(self, held_out):
         self.finished = list(held_out)
