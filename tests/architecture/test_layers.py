@@ -86,6 +86,16 @@ def test_settings_and_mistyped_names_import_no_torch(words) -> None:
     assert bool(ended.stdout) != bool(ended.stderr)
 
 
+def test_making_a_store_imports_no_torch(tmp_path) -> None:
+    code = (f"import sys\nfrom foreword.cli.main import main\n"
+            f"sys.argv = ['foreword', 'tokens', '--train', 'README.md', '--vocabulary', '300', '--out', {str(tmp_path / 'store')!r}]\n"
+            "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code\n"
+            "assert 'torch' not in sys.modules, 'torch was imported'\n")
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert ended.returncode == 0, ended.stderr
+    assert (tmp_path / "store/store.json").is_file()
+
+
 def test_importing_foreword_is_light() -> None:
     code = "import sys, foreword; assert 'torch' not in sys.modules; assert foreword.__version__; print('ok')"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout == "ok\n"

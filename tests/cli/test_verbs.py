@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from foreword.basics.version import VERSION
+from foreword.exchange.hugging_face import FAMILIES
 from foreword.runs.folder import RunFolder
 from foreword.tokens.store import TokenStore
 from tests.cli.program import LSTM, TINY, Program, run, write_as
@@ -374,6 +375,11 @@ def test_bert_goes_out_and_back(tmp_path, made) -> None:
     run("export", made("bert"), "--to", "hf", "--out", tmp_path / "hf").right()
     run("import", tmp_path / "hf", "--out", tmp_path / "back").right()
     assert (tmp_path / "back/model/model.safetensors").read_bytes() == (made("bert") / "model/model.safetensors").read_bytes()
+
+
+def test_import_says_what_it_can_import() -> None:
+    said = " ".join(run("import", "--help").right().split())
+    assert all(name in said for name in FAMILIES)
 
 
 def test_counts_are_imported_as_a_run_too(tmp_path, made) -> None:
