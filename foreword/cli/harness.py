@@ -16,7 +16,9 @@ def harness(
 ) -> None:
     """Evaluate with lm-evaluation-harness: all further arguments are those of `lm_eval` (--tasks, --num_fewshot, --limit)."""
     from foreword.basics.messages import Fault
+    from foreword.cli.preparing import models_there
 
+    models_there(model)
     try:
         from foreword.evaluate.harness import main
     except ModuleNotFoundError as error:

@@ -26,12 +26,13 @@ def probe(
     A clean set cannot be guessed from one text. Words are counted in train; figures are of test; dev chooses.
     """
     from foreword.basics.files import write_text
-    from foreword.compare import artefacts, cross_dataset
     from foreword.tasks.labelled_task import load
-    from foreword.transfer.baselines import words
 
     learned = load(task, data)
     others = [load(other, data) for other in on or []]
+    from foreword.compare import artefacts, cross_dataset
+    from foreword.transfer.baselines import words
+
     for other in others:
         cross_dataset.meanings(cross_dataset.LearnedLabels(learned.name, (learned.kind,), learned.labels), other)
     found = artefacts.blind(learned, side)

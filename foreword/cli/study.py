@@ -46,8 +46,11 @@ def study(
     """
     from foreword.assembly.catalogue import find
     from foreword.basics import toml
+    from foreword.cli.preparing import models_there
 
-    if not Path(subject).exists():
+    if task:
+        models_there(subject)
+    elif not Path(subject).exists():
         find(subject)        # a mistyped name need not wait for the rest to be imported
     from foreword.compare.study_file import finetune_study, read_study
     from foreword.training.hardware import Hardware

@@ -62,6 +62,7 @@ def sort_words(given: list[str]) -> tuple[list[Path], list[str]]:
     if not folders:
         raise Fault(f"there is no fine-tuned run among {', '.join(given)}.", "Fine-tune one:  foreword finetune MODEL TASK")
     from foreword.transfer.predict import is_tuned
+
     if plain := [path for path in folders if not is_tuned(path)]:
         raise Fault(f"{', '.join(map(str, plain))} is not fine-tuned.",
                     f"Ask a language model without training:  foreword evaluate {plain[0]} {' '.join(sets)}".rstrip())

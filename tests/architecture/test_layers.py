@@ -73,7 +73,9 @@ def test_no_torch_where_none_is_needed(words) -> None:
                                    ["show", "gpt2"], ["diff", "gpt1", "gpt2"], ["check", "bert", "kneser-ney"],
                                    ["show", "gtp2"], ["diff", "gpt1", "gtp2"], ["train", "bret", "--data", "x"], ["plan", "bret"],
                                    ["preview", "bret", "--data", "x"], ["study", "bret", "--data", "x"],
-                                   ["import", "nowhere", "--out", "x"], ["generate", "runs/nowhere"],
+                                   ["import", "nowhere", "--out", "x"],
+                                   ["test", "runs/nowhere", "mrpc"], ["harness", "runs/nowhere"], ["probe", "mprc"],
+                                   ["dialogue", "runs/nowhere", "--data", "x"], ["study", "runs/nowhere", "mrpc"], ["generate", "runs/nowhere"],
                                    ["chat", "runs/nowhere"], ["evaluate", "runs/nowhere"], ["evaluate", "runs/nowhere", "lambada"],
                                    ["finetune", "runs/nowhere", "mrpc"], ["predict", "runs/nowhere", "x.txt"],
                                    ["export", "runs/nowhere", "--out", "x"]], ids=" ".join)
