@@ -10,11 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
-from foreword.networks.language_model import LanguageModel
+from foreword.networks.language_model import LanguageModel, State
 from foreword.tokens.vocabulary import Vocabulary
-
-State = Any    # made and read only by the network it belongs to; None means "nothing remembered".
-#                Every tensor in it has the batch as its first dimension.
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -134,7 +134,7 @@ class Decoder(NeuralReader):
         return self.network.norm(layers[-1])[0], seen
 
     @torch.inference_mode()
-    def advance(self, tokens: np.ndarray, state: Any) -> tuple[Tensor, Reading]:
+    def advance(self, tokens: np.ndarray, state: Reading) -> tuple[Tensor, Reading]:
         tokens, lengths, cache = np.ascontiguousarray(tokens, np.int64), state.lengths, state.cache
         longest, rows = int(lengths.max()), np.arange(len(lengths))
         if longest == self.limit:
@@ -172,11 +172,11 @@ class Decoder(NeuralReader):
         back = np.concatenate([full, rest]).argsort()
         return torch.cat([log_probs, others])[back], self.select(self.join(fresh, old), back)
 
-    def select(self, state: Any, rows: np.ndarray) -> Reading:
+    def select(self, state: Reading, rows: np.ndarray) -> Reading:
         rows = np.asarray(rows, np.int64)
         return Reading(state.cache.rows(rows), state.lengths[rows])
 
-    def join(self, state: Any, other: Any) -> Reading:
+    def join(self, state: Reading, other: Reading) -> Reading:
         first, second = state.cache, other.cache
         cache = Cache.empty(first.kept, len(first.ids) + len(second.ids), max(first.room, second.room))
         cache.put(slice(len(first.ids)), first)

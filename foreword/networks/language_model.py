@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from foreword.networks.base import Network
 
 
+State = Any    # made and read only by the model it belongs to; None means "nothing remembered".
+#                Every tensor in it has the batch as its first dimension.
+Logs = Any     # log-probabilities: numpy of count models, torch of networks
+
+
 class LanguageModel(Protocol):
     """What generation, evaluation and mixtures ask. Count models answer in numpy, networks in torch."""
 
@@ -25,16 +30,16 @@ class LanguageModel(Protocol):
     reach: int | None          # how far back it can see; None: no limit
     vocabulary: Vocabulary
 
-    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Any, Any]:
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Logs, State]:
         """Log-probabilities of the next token [batch, vocabulary] and a state. Prompts may differ in length."""
 
-    def advance(self, tokens: np.ndarray, state: Any) -> tuple[Any, Any]:
+    def advance(self, tokens: np.ndarray, state: State) -> tuple[Logs, State]:
         """The same, one token later. tokens [batch]"""
 
-    def select(self, state: Any, rows: np.ndarray) -> Any:
+    def select(self, state: State, rows: np.ndarray) -> State:
         """The state of some of the rows, in that order."""
 
-    def join(self, state: Any, other: Any) -> Any:
+    def join(self, state: State, other: State) -> State:
         """One state of the rows of both, the other's behind."""
 
     def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
@@ -52,7 +57,7 @@ def first_tokens(prompts: Sequence[np.ndarray], vocabulary: Vocabulary) -> list[
 class _Reading:
     """Where a NeuralReader stands: what the network remembers, and, if its context is limited, the ids of each row."""
 
-    state: Any
+    state: State
     rows: list[np.ndarray]
 
 
@@ -70,7 +75,7 @@ class NeuralReader:
         return next(self.network.parameters()).device
 
     @torch.inference_mode()
-    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, Any]:
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, State]:
         rows = first_tokens(prompts, self.vocabulary)
         kept = [row if self.context is None else row[-self.context:] for row in rows]
         longest = max(len(row) for row in kept)
@@ -83,7 +88,7 @@ class NeuralReader:
         return self.head.log_probs(output.last[:, -1]), _Reading(output.state, kept)
 
     @torch.inference_mode()
-    def advance(self, tokens: np.ndarray, state: Any) -> tuple[Tensor, Any]:
+    def advance(self, tokens: np.ndarray, state: State) -> tuple[Tensor, State]:
         rows = state.rows
         if self.context is not None:
             rows = [np.append(row, token) for row, token in zip(rows, np.asarray(tokens, np.int64))]
@@ -94,12 +99,12 @@ class NeuralReader:
         output = self.network(self.inputs(ids), state.state)
         return self.head.log_probs(output.last[:, -1]), _Reading(output.state, rows)
 
-    def select(self, state: Any, rows: np.ndarray) -> Any:
+    def select(self, state: State, rows: np.ndarray) -> State:
         index = torch.as_tensor(np.asarray(rows, np.int64), device=self.device)
         chosen = tree_map(lambda x: x[index] if isinstance(x, Tensor) else x, state.state)
         return _Reading(chosen, [state.rows[i] for i in rows])
 
-    def join(self, state: Any, other: Any) -> Any:
+    def join(self, state: State, other: State) -> State:
         rows = [*state.rows, *other.rows]
         (mine, form), (theirs, other_form) = tree_flatten(state.state), tree_flatten(other.state)
         if form == other_form and all(one.shape[1:] == two.shape[1:] for one, two in zip(mine, theirs)):

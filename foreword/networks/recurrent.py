@@ -66,7 +66,7 @@ class Recurrent(Network):
         carried = tree_map(lambda part: part.detach(), state)        # no gradient across calls
         return Output(self.drop(layers[-1]), (x, *layers), carried)
 
-    def _around_padding(self, x: Tensor, state: Any, real: Tensor) -> tuple[list[Tensor], Any]:
+    def _around_padding(self, x: Tensor, state: State, real: Tensor) -> tuple[list[Tensor], State]:
         """Position by position; a padding position leaves the state as it was."""
         outputs = []
         for now, there in zip(x.split(1, 1), real.unbind(1)):
