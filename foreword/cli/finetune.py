@@ -29,7 +29,6 @@ def finetune(
     seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
     features: Annotated[str, typer.Option(
         help="Freeze the model; a linear layer or LSTMs (bilstm) read a mixture of its layers.")] = "",
-    multi: Annotated[bool, typer.Option("--multi", hidden=True)] = False,
     settings: Set = None,
     device: Device = "auto",
     as_json: Json = False,
@@ -39,13 +38,9 @@ def finetune(
     The same command continues an interrupted run. report.html in the run folder shows results and mistakes. --set also
     takes init, layers, aux and patience (--set patience=3). Several seeds, settings or models: `foreword study`.
     """
-    from foreword.basics.messages import Fault
     from foreword.cli.preparing import models_there
 
     models_there(model)
-    if multi:
-        words = task.replace(",", " ")
-        raise Fault("--multi is a recipe now.", f"Train it:  foreword train mt-dnn --from {model} --data {words}")
     from foreword.tasks.labelled_task import load
     from foreword.training.hardware import Hardware
     from foreword.transfer import finetune_report

@@ -11,10 +11,10 @@ EXAMPLE = f"For example:  {STUDY} MODEL TASK --seeds 5 --labels 64,all --compare
 OPTIONS = {
     "finetune": {
         **{name: f"{name} is an option of {STUDY}." for name in ("--seeds", "--grid", "--restarts", "--compare", "--ensemble")},
+        "--multi": "--multi is a recipe: foreword train mt-dnn --from MODEL --data TASK TASK.",
         "--curve": f"--curve is --labels of {STUDY}.",
         "--at-once": f"--at-once is --jobs of {STUDY}.",
-        **{f"--{name}": f"--{name} is a setting: --set {name}=VALUE; to compare several, --{name} of {STUDY}."
-           for name in ("layers",)},
+        "--layers": f"--layers is a setting: --set layers=NUMBER; to compare several, --layers of {STUDY}.",
         **{f"--{name}": f"--{name} is a setting: --set {name}=VALUE." for name in ("init", "aux", "patience")},
     },
     "evaluate": {

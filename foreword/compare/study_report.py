@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -164,45 +164,51 @@ def _finite(bounds: Interval) -> list[float | None]:
 
 # --- plots --------------------------------------------------------------------------------------------------------------
 
-
-def _points(axes: Axes, places: Sequence[float], results: Sequence[Result], colour: str) -> None:
-    for place, result in zip(places, results):
-        axes.scatter([place] * len(result.seeds), [100 * one for one in result.tests], color=colour, s=7, alpha=0.6)
+BANDS = "Points are seeds, lines their means, bands the 95% confidence interval of the mean over seeds."
+Line = Sequence[tuple[int, Result]]                  # (place, what was found there)
 
 
-def _bounds(results: Sequence[Result]) -> np.ndarray:
-    """[2, results]: where the mean over all seeds lies, in percent."""
-    return 100 * np.asarray([one.over_seeds if math.isfinite(one.over_seeds[0]) else (one.test, one.test) for one in results]).T
-
-
-def _finished(axes: Axes, study: Study, xlabel: str) -> None:
-    last = study.results[-1]
-    axes.axhline(100 * last.test, color=GREY, linewidth=0.8, linestyle=":", label=last.name)
-    axes.set_xlabel(xlabel)
-    axes.set_ylabel(f"{study.metric} on test")
-    axes.legend(frameon=False)
+def _by_place(study: Study, lines: Mapping[str, Line], xlabel: str, log: bool, note: str) -> Plot:
+    """Test by something that was counted: every line with its seeds, and dotted what one answer to everything gets."""
+    def draw(axes: Axes) -> None:
+        for (name, points), colour in zip(lines.items(), itertools.cycle(COLOURS)):
+            places, means = [place for place, _ in points], [100 * one.test for _, one in points]
+            bounds = [one.over_seeds if math.isfinite(one.over_seeds[0]) else (one.test, one.test) for _, one in points]
+            axes.plot(places, means, color=colour, marker="o", markersize=4, label=name)
+            axes.fill_between(places, *(100 * np.asarray(bounds).T), color=colour, alpha=0.15, linewidth=0)
+            for place, one in points:
+                axes.scatter([place] * len(one.seeds), [100 * test for test in one.tests], color=colour, s=7, alpha=0.6)
+        constant = study.results[-1]
+        axes.axhline(100 * constant.test, color=GREY, linewidth=0.8, linestyle=":", label=constant.name)
+        shown = [100 * test for points in lines.values() for _, one in points for test in one.tests] + [100 * constant.test]
+        axes.set_ylim(min(shown) - 5, min(max(shown) + 5, 103))        # a band of three seeds may be wider than all there is
+        axes.set_xscale("log" if log else "linear")
+        ticks = sorted({place for points in lines.values() for place, _ in points})
+        axes.set_xticks(ticks, [f"{place:,}" for place in ticks])
+        axes.minorticks_off()
+        axes.set_xlabel(xlabel)
+        axes.set_ylabel(f"{study.metric} on test")
+        axes.legend(frameon=False)
+    return Plot(4.0, draw, note)
 
 
 def label_curve(study: Study) -> Plot | None:
-    """Test by the number of labels, every model with its seeds; nothing where there is only one number."""
+    """Test by the number of labels; nothing where there is only one number."""
     if len(_main(study)) < 2:
         return None
+    names = dict.fromkeys(one.name for one in study.results[:-1])
+    lines = {name: sorted((one.labels or len(study.task.train), one) for one in study.find(name)) for name in names}
+    return _by_place(study, lines, "labels", True, f"{BANDS} Dotted: one answer to everything.")
 
-    def draw(axes: Axes) -> None:
-        for name, colour in zip(dict.fromkeys(one.name for one in study.results[:-1]), itertools.cycle(COLOURS)):
-            points = sorted((one.labels or len(study.task.train), one) for one in study.find(name))
-            at, some = [place for place, _ in points], [one for _, one in points]
-            axes.plot(at, [100 * one.test for one in some], color=colour, marker="o", markersize=4, label=name)
-            axes.fill_between(at, *_bounds(some), color=colour, alpha=0.15, linewidth=0)
-            _points(axes, at, some, colour)
-        shown = [100 * test for one in study.results if one.chosen for test in one.tests]
-        axes.set_ylim(min(shown) - 5, min(max(shown) + 5, 103))        # a band of three seeds may be wider than all there is
-        axes.set_xscale("log")
-        axes.set_xticks(at, [f"{place:,}" for place in at])
-        axes.minorticks_off()
-        _finished(axes, study, "labels")
-    return Plot(4.0, draw, "Points are seeds, lines their means, bands the 95% confidence interval of the mean over seeds. "
-                           "Dotted: one answer to everything.")
+
+def layers_curve(study: Study) -> Plot | None:
+    """Test by the number of layers transferred (Radford et al. 2018, figure 2, left); nothing where that was not asked."""
+    asked = [one for one in study.results if one.chosen and one.layers is not None]
+    if not asked:
+        return None
+    asked.sort(key=lambda one: one.layers or 0)
+    lines = {f"{size or 'all'} labels": [(one.layers or 0, one) for one in asked if one.labels == size] for size in study.floors}
+    return _by_place(study, lines, "layers transferred", False, f"The layers above are re-initialised. {BANDS}")
 
 
 def side_by_side(study: Study) -> Plot | None:
@@ -225,25 +231,6 @@ def side_by_side(study: Study) -> Plot | None:
         axes.set_xlabel(f"{study.metric} on test")
     return Plot(0.8 + 0.34 * len(results), draw, "Points are seeds, strokes their means, bars the 95% confidence interval of the "
                                                  "mean over seeds (over examples where there is one seed).")
-
-
-def layers_curve(study: Study) -> Plot | None:
-    """Test by the number of layers transferred (Radford et al. 2018, figure 2, left); nothing where that was not asked."""
-    results = [one for one in study.results if one.chosen and one.layers is not None]
-    if not results:
-        return None
-
-    def draw(axes: Axes) -> None:
-        for size, colour in zip(study.floors, itertools.cycle(COLOURS)):
-            some = sorted((one for one in results if one.labels == size), key=lambda one: one.layers or 0)
-            at, means = [one.layers or 0 for one in some], 100 * np.asarray([one.test for one in some])
-            axes.errorbar(at, means, np.abs(_bounds(some) - means), color=colour, marker="o", markersize=4, capsize=3,
-                          label=f"{size or 'all'} labels")
-            _points(axes, at, some, colour)
-        axes.set_xticks(sorted({one.layers or 0 for one in results}))
-        _finished(axes, study, "layers transferred")
-    return Plot(4.0, draw, "The layers above are re-initialised. Points are seeds, bars the 95% confidence interval of "
-                           "the mean over seeds.")
 
 
 def report(study: Study, folder: Path, model: str) -> Report:
