@@ -159,7 +159,7 @@ def test_models_that_cannot_be_fine_tuned(made, tmp_path: Path) -> None:
     data = write(tmp_path / "toy.csv", GOOD)
     refused(run("finetune", made("kneser-ney"), data, "--out", tmp_path / "run"), "counts, and has no weights to adapt")
     refused(run("finetune", tmp_path / "gone", data, "--out", tmp_path / "run"), "gone is not there")
-    refused(run("finetune", made("bert"), data, "--out", tmp_path / "run", "--set", "aux=0.5"), "looks both ways")
+    refused(run("finetune", made("bert"), data, "--out", tmp_path / "run", "--set", "aux=0.5"), "is bidirectional")
     refused(run("predict", made("gpt2"), data), "is not a fine-tuned run")
     assert not (tmp_path / "run").exists()
 

@@ -223,7 +223,7 @@ def test_what_does_not_fit_together_is_said() -> None:
     with pytest.raises(Faults) as caught:
         loader.from_values(values, "here")
     said = str(caught.value)
-    for words in ("steps must be at least 1", "skip must be", "looks both ways"):
+    for words in ("steps must be at least 1", "skip must be", "a bidirectional network"):
         assert words in said
     values = recipe().values()
     values["objective"]["names"] = ["a.b", "a.b", "c", "d", "e"]
