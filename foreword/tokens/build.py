@@ -90,7 +90,7 @@ def build_store(paths: Sequence[Path] | Mapping[str, Sequence[Path]], out: Path,
     # sixteen units or more, so that all cores have work, whatever their number: the store must not depend on it
     size = min(max(total_bytes(paths) // 16, 2**20), 32 * 2**20)
     work = [replace(unit, split=split) for split, some in given.items() for unit in units(some, documents, column, size)]
-    made_from = tokenizer.fingerprint if isinstance(tokenizer, Tokenizer) else [tokenizer.model_dump(), sample]
+    made_from = tokenizer.fingerprint if isinstance(tokenizer, Tokenizer) else [_settings_of(tokenizer), sample]
     settings = {"format": FORMAT, "sources": fingerprint(paths), "documents": documents, "column": column,
                 "fractions": list(fractions), "marks": list(marks), "tokenizer": made_from,
                 "units": [[unit.start, unit.stop] for unit in work],
@@ -118,6 +118,11 @@ def build_store(paths: Sequence[Path] | Mapping[str, Sequence[Path]], out: Path,
         os.rename(folder, out)
         _tidy(out)
     return content
+
+
+def _settings_of(spec: TokenizerSpec) -> dict[str, object]:
+    """What makes two tokenizers the same. A setting that is not used (None) is left out: stores older than it are found again."""
+    return {name: value for name, value in spec.model_dump().items() if value is not None or name == "vocabulary"}
 
 
 def _check_given(given: Mapping[str, Sequence[Path]], tokenizer: Tokenizer | TokenizerSpec) -> None:

@@ -308,3 +308,9 @@ def test_words_that_are_unknown_in_the_text_already_are_not_lost(tmp_path):
     tokenizer = valid.tokenizer
     assert [tokenizer.keeps(text, tokenizer.encode(text)) for text in ("the cat", " the <unk> cat ", "the  cat", "a\tcat", "The cat", "dog")
             ] == [True, True, False, False, False, False]
+
+
+def test_a_setting_that_is_new_and_not_used_leaves_older_stores_as_they_were():
+    assert build._settings_of(ByteBPE(vocabulary=300)) == {"kind": "byte_bpe", "vocabulary": 300, "minimum": 1}
+    assert build._settings_of(ByteBPE(vocabulary=300, specials="roberta"))["specials"] == "roberta"
+    assert build._settings_of(Word()) == {"kind": "word", "vocabulary": None, "minimum": 1, "lowercase": False}
