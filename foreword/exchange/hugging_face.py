@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from foreword.assembly import loader
-from foreword.assembly.build import blank_model, blank_network
+from foreword.assembly.build import blank_model, blank_network, shape_of
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.files import read_json, write_json, write_text
 from foreword.basics.messages import Fault
@@ -169,8 +169,7 @@ def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: 
     merged.values["name"] = folder.name if folder.name != "model" else family.base
     recipe = loader.from_values(merged.values, str(folder / "config.json"))
     names = family.every_name(recipe, heads)
-    table = next(name.theirs[0] for name in names if name.ours == "network.embeddings.tokens.weight")
-    size = tensors[table].size(0) if table in tensors else int(config.get("vocab_size", 1))
+    size = _vocabulary_size(recipe, names, tensors) or int(config.get("vocab_size", 1))
     model = blank_network(recipe, Vocabulary(int(size), tokenizer.vocabulary().end if tokenizer else -1, ()))
     for name in set(model.heads) - heads:
         del model.heads[name]          # a trunk without this head (BertModel): what is not there is not invented
@@ -185,6 +184,14 @@ def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: 
     unread = {name: tensors.pop(name) for name in family.unread if name in tensors and name not in wanted}
     place(model, names, tensors, str(folder))
     return Loaded(recipe, model.eval(), tokenizer, unread)
+
+
+def _vocabulary_size(recipe: Recipe, names: Sequence[Name], tensors: dict[str, Tensor]) -> int:
+    """Rows of the token table, whatever the family calls it; 0: it is not there."""
+    shape = shape_of(recipe, Vocabulary(1, -1, ()))
+    own = next(name for name, weight in shape.weights().items() if weight is shape.network.table())
+    table = next(name.theirs[0] for name in names if name.ours == own)
+    return tensors[table].size(0) if table in tensors else 0
 
 
 def _tied(recipe: Recipe, copy: str) -> bool:
