@@ -24,12 +24,10 @@ from foreword.basics.progress import say, ticking
 from foreword.runs.folder import RunFolder
 from foreword.runs.loop import RunLoop
 from foreword.training.hardware import Hardware
-from foreword.training.memory import free_memory
+from foreword.training.memory import processes_that_fit
 
 TIMED = 6                     # steps for each number of threads
 LEAST = 60.0                  # seconds of work, below which starting other processes does not pay
-PROCESS = 2**30               # bytes that a process takes beside its model: libraries, examples, a batch on its way
-WEIGHT = 16                   # bytes of a weight that learns: itself, its gradient, and AdamW's two moments
 GRACE = 20.0                  # seconds to save, once whoever started this is gone
 DIVERGED, STOPPED = "diverged", "stopped"
 Data = TypeVar("Data")        # what all runs of a study are given: examples, or a store
@@ -94,9 +92,9 @@ class JobRunner(Generic[Data]):
         if len(jobs) < 2 or cores() == 1 or self.hardware.device != "cpu":
             return 1
         trial = jobs[0].trial(self.data, replace(self.hardware, prefetch=False, compile="off"))
-        fit = free_memory("cpu") // (PROCESS + WEIGHT * trial.loop.model.parameter_count())
+        fit = processes_that_fit(trial.loop.model.parameter_count())
         try:
-            return fastest(lambda threads: tokens_a_second(trial.loop, threads), int(fit), len(jobs) * trial.tokens)
+            return fastest(lambda threads: tokens_a_second(trial.loop, threads), fit, len(jobs) * trial.tokens)
         except RunFailed:                # a loss that is no number: the runs will say so
             return 1
 

@@ -10,7 +10,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.budget import Budget
 from foreword.basics.messages import duration, thousands
 from foreword.runs.needs import Needs, needs
-from foreword.runs.probe import pace
+from foreword.runs.pace import pace
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.hardware import Hardware
 from foreword.training.memory import free_memory

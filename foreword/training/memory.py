@@ -19,12 +19,19 @@ if TYPE_CHECKING:
 
 SPARE = 0.9                  # of the free memory; the rest is for what cannot be measured
 BACKWARD = 1.25              # what the backward pass holds for a moment, beside what was kept for it, is a quarter more
+PROCESS = 2**30              # bytes of a training process beside its model: libraries, examples, a batch on its way
+WEIGHT = 16                  # bytes of a weight that learns: itself, its gradient, and AdamW's two moments
 TRIM, THRESHOLD = -1, -3     # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
 
 
 def rows_that_fit(free: int, fixed: float, row: int) -> int:
     """How many rows one pass can take; bytes that are free, that are needed whatever the rows, and that each row keeps."""
     return max(0, int((SPARE * free - fixed) / (BACKWARD * max(row, 1))))
+
+
+def processes_that_fit(parameters: int) -> int:
+    """How many small models of so many parameters can train side by side, each in a process of its own, on the CPU."""
+    return free_memory("cpu") // (PROCESS + WEIGHT * parameters)
 
 
 @dataclass

@@ -16,6 +16,7 @@ from foreword.compare.parallel import JobRunner
 from foreword.compare.study import FinetuneJob, Study, study
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import LabelledTask
+from foreword.training import memory
 from foreword.training.hardware import Hardware
 from foreword.transfer.tuning import Tuning
 from tests.labelled import folder, task
@@ -91,7 +92,7 @@ def test_little_work_is_done_here(base: Path, tmp_path: Path, monkeypatch: pytes
     assert asked == [8]
     monkeypatch.setattr(parallel, "tokens_a_second", lambda session, threads: 1.0)
     assert JobRunner(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 8
-    monkeypatch.setattr(parallel, "free_memory", lambda device: 3 * parallel.PROCESS + 1000)
+    monkeypatch.setattr(memory, "free_memory", lambda device: 3 * memory.PROCESS + 1000)
     assert JobRunner(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 2
     assert JobRunner(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3)) == 1
     assert not tmp_path.joinpath("seed-0").exists()

@@ -14,10 +14,10 @@ from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault
 from foreword.networks.base import Inputs
 from foreword.objectives.base import NOTHING, Batch
-from foreword.runs import probe
+from foreword.runs import pace as pacing
 from foreword.runs.needs import flops_of, guessed, needs, positions_in, scores
+from foreword.runs.pace import Pace
 from foreword.runs.plan import lines, plan
-from foreword.runs.probe import Pace
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training import memory
 from foreword.training.hardware import Hardware
@@ -161,6 +161,6 @@ def test_as_much_is_timed_as_there_is_time_for(monkeypatch, name, seconds, produ
     monkeypatch.setattr(probe, "SECONDS", seconds)
     monkeypatch.setattr(probe, "products_a_second", lambda device: products)
     recipe = small(name, "network.width=64", "network.context=256", "network.layers=8", "training.batch_size=2")
-    found = probe.pace(recipe, WORDS, needs(recipe, WORDS, Hardware()), Hardware())
+    found = pacing.pace(recipe, WORDS, needs(recipe, WORDS, Hardware()), Hardware())
     assert found.how.startswith(timed)
     assert found.tokens_a_second > 0
