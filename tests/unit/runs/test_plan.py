@@ -158,8 +158,8 @@ def test_what_is_not_known_is_said():
     (3.0, 1e15, "steps of the model itself"), (1e-3, 1e12, "one layer of each kind"), (1e-12, 1e9, "a matrix product")])
 @pytest.mark.parametrize("name", ["gpt3", "modern-gpt"])
 def test_as_much_is_timed_as_there_is_time_for(monkeypatch, name, seconds, products, timed):
-    monkeypatch.setattr(probe, "SECONDS", seconds)
-    monkeypatch.setattr(probe, "products_a_second", lambda device: products)
+    monkeypatch.setattr(pacing, "SECONDS", seconds)
+    monkeypatch.setattr(pacing, "products_a_second", lambda device: products)
     recipe = small(name, "network.width=64", "network.context=256", "network.layers=8", "training.batch_size=2")
     found = pacing.pace(recipe, WORDS, needs(recipe, WORDS, Hardware()), Hardware())
     assert found.how.startswith(timed)
