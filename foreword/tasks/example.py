@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 
 class Unusable(ValueError):
@@ -19,6 +20,7 @@ class Span:
     text: str
 
 
+Prediction = Any        # depends on the kind, as a label does; of a span its text, "" for none
 Label = str | float | int | tuple[Span, ...] | tuple[str, ...] | None
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
+from foreword.tasks.template import Row
 from foreword.text.encoding import decoded
 from foreword.text.rows import RowFault, json_rows
 
@@ -57,7 +58,7 @@ class SearchPath:
 class Line(dict[str, Any]):
     """A row that knows on which line of its file it begins."""
 
-    def __init__(self, row: Mapping[str, Any], line: int):
+    def __init__(self, row: Row, line: int):
         super().__init__(row)
         self.line = line
 
@@ -68,7 +69,7 @@ class ExampleSource(Spec):
     def splits(self) -> list[str]:
         raise NotImplementedError
 
-    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
+    def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
         raise NotImplementedError
 
     def there(self, where: SearchPath) -> list[str]:
@@ -104,7 +105,7 @@ class Files(ExampleSource):
     def faults(self) -> list[tuple[str, str]]:
         return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
 
-    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
+    def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
         path = where.find(getattr(self, split))
         try:
             found = list(self.read(path))
@@ -114,7 +115,7 @@ class Files(ExampleSource):
             raise Fault(f"{path} holds no example.")
         return found
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def read(self, path: Path) -> Iterator[Row]:
         """The rows of one file, in order."""
         raise NotImplementedError
 
@@ -129,16 +130,20 @@ def numbered(path: Path) -> Iterator[tuple[int, str]]:
     return enumerate(lines[:-1] if lines[-1] == "" else lines, 1)
 
 
+def json_lines(path: Path) -> Iterator[Line]:
+    for number, row in json_rows(numbered(path)):
+        if not isinstance(row, dict):
+            raise RowFault(number, f"this line is a JSON {type(row).__name__}, not an object.")
+        yield Line(row, number)
+
+
 class JsonLines(Files):
     """A JSON object on each line."""
 
     kind: Literal["jsonl"] = "jsonl"
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
-        for number, row in json_rows(numbered(path)):
-            if not isinstance(row, dict):
-                raise RowFault(number, f"this line is a JSON {type(row).__name__}, not an object.")
-            yield Line(row, number)
+    def read(self, path: Path) -> Iterator[Row]:
+        return json_lines(path)
 
 
 class Delimited(Files):
@@ -150,7 +155,7 @@ class Delimited(Files):
     def cells(self, path: Path) -> Iterator[tuple[int, list[str]]]:
         raise NotImplementedError
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def read(self, path: Path) -> Iterator[Row]:
         cells = self.cells(path)
         names = list(self.columns) or next(cells, (0, []))[1]
         for number, row in cells:
@@ -199,7 +204,7 @@ class Lines(ExampleSource):
     def faults(self) -> list[tuple[str, str]]:
         return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
 
-    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
+    def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
         columns = {name: [line for _, line in numbered(where.find(file))] for name, file in getattr(self, split).items()}
         lengths = {name: len(lines) for name, lines in columns.items()}
         if len(set(lengths.values())) > 1:
@@ -213,5 +218,5 @@ class WholeFile(Files):
 
     kind: Literal["whole"] = "whole"
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def read(self, path: Path) -> Iterator[Row]:
         yield {"text": text_of(path)}

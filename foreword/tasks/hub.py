@@ -8,6 +8,7 @@ from typing import Any
 
 from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
+from foreword.tasks.template import Row
 
 PREFIX = "hf:"
 NO_LABEL = "-"          # what stands where a data set says -1
@@ -33,7 +34,7 @@ class Hub(Spec):
 USUAL = {"train": ("train",), "dev": ("validation", "valid", "dev"), "test": ("test",)}
 
 
-def rows(hub: Hub) -> dict[str, Sequence[Mapping[str, Any]]]:
+def rows(hub: Hub) -> dict[str, Sequence[Row]]:
     """Rows by our split: train, dev, test."""
     there = _downloaded(hub)
     wanted = hub.splits() or {ours: name for ours, names in USUAL.items() for name in names if name in there}

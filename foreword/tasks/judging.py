@@ -15,7 +15,7 @@ import numpy as np
 from foreword.basics.messages import Fault
 from foreword.tasks.confidence import UNKNOWN, Interval
 from foreword.tasks.entities import entities
-from foreword.tasks.example import Example
+from foreword.tasks.example import Example, Prediction
 from foreword.tasks.metrics import (
     BinaryF1,
     MacroF1,
@@ -31,23 +31,23 @@ from foreword.tasks.metrics import (
 )
 from foreword.tasks.text_match import character_exact, character_f1, exact_match, word_f1
 
-Judge = Callable[[Sequence[Example], Sequence[Any]], list[Any]]
+Judge = Callable[[Sequence[Example], Sequence[Prediction]], list[Any]]
 
 
 # --- from examples and predictions to what a metric adds up -----------------------------------------------------------
 
 
-def _same(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+def _same(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
     return [example.label == guess for example, guess in zip(examples, predictions)]
 
 
-def _numbers(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+def _numbers(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
     return [(float(guess), example.label) for example, guess in zip(examples, predictions)]
 
 
 def _places(labels: Sequence[str]) -> Judge:
     """(guess, gold) as places. A guess that is no label, or none, is wrong: it counts as the next class."""
-    def judge(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+    def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
         place = {label: number for number, label in enumerate(labels)}
         found = []
         for example, guess in zip(examples, predictions):
@@ -58,12 +58,12 @@ def _places(labels: Sequence[str]) -> Judge:
 
 
 def _answers(compare: Callable[[str, Sequence[str]], float]) -> Judge:
-    def judge(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+    def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
         return [compare(guess, example.references) for example, guess in zip(examples, predictions)]
     return judge
 
 
-def _found(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+def _found(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
     rows = []
     for example, guess in zip(examples, predictions):
         gold, said = entities(example.tags), entities(guess)
@@ -71,14 +71,14 @@ def _found(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]
     return rows
 
 
-def _tags_right(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+def _tags_right(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
     return [(sum(gold == said for gold, said in zip(example.tags, guess)), len(example.tags))
             for example, guess in zip(examples, predictions)]
 
 
 def _ranked(worth: Callable[[np.ndarray], float]) -> Judge:
     """One number for each query with a relevant candidate. Equal scores are ordered against us: saying nothing earns nothing."""
-    def judge(examples: Sequence[Example], predictions: Sequence[Any]) -> list[Any]:
+    def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
         groups: dict[str, list[tuple[float, float]]] = {}
         for example, score in zip(examples, predictions):
             groups.setdefault(example.group, []).append((-float(score), example.number))
@@ -144,7 +144,7 @@ class Scored:
         return {"value": self.value, "interval": list(self.interval), "count": self.count, "shown": self.shown}
 
 
-def scored(metrics: Sequence[str], labels: Sequence[str], examples: Sequence[Example], predictions: Sequence[Any],
+def scored(metrics: Sequence[str], labels: Sequence[str], examples: Sequence[Example], predictions: Sequence[Prediction],
            interval: bool = True) -> list[Scored]:
     """Every metric of these predictions."""
     if len(examples) != len(predictions):

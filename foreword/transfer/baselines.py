@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.tasks.example import Example
+from foreword.tasks.example import Example, Prediction
 from foreword.tasks.judging import METRICS, Scored, scored
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.tasks.metrics import value
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)        # C of logistic regression, 1 / alpha of ridge: the larger, the less is held back
 Embed = Callable[[Sequence[str]], np.ndarray]
 Texts = Sequence[tuple[str, ...]]
+Predict = Callable[[Sequence[Example]], list[Prediction]]
 
 
 class TextFeatures(Protocol):
@@ -45,8 +46,8 @@ class Baseline:
     setting: str
     dev: tuple[Scored, ...]
     test: tuple[Scored, ...]
-    predict: Callable[[Sequence[Example]], list[Any]]
-    predictions: tuple[Any, ...]                 # of test
+    predict: Predict
+    predictions: tuple[Prediction, ...]          # of test
 
 
 def library(name: str) -> Any:
@@ -157,25 +158,25 @@ def fitted(task: LabelledTask, features: TextFeatures, name: str) -> Baseline:
 
 
 def best_on_dev(task: LabelledTask, name: str, setting: str, numbers: Sequence[float],
-                rule: Callable[[Any], Callable[[Example], Any]]) -> Baseline:
+                rule: Callable[[Any], Callable[[Example], Prediction]]) -> Baseline:
     """The number that makes the rule best on dev by the task's first metric; of equals the first."""
     on_dev = [_value(task, list(map(rule(number), task.dev))) for number in numbers]
     chosen = numbers[int(np.argmax(on_dev))]
     return judged(task, name, setting.format(chosen), rule(chosen))
 
 
-def judged(task: LabelledTask, name: str, setting: str, answer: Callable[[Example], Any]) -> Baseline:
+def judged(task: LabelledTask, name: str, setting: str, answer: Callable[[Example], Prediction]) -> Baseline:
     return judged_together(task, name, setting, lambda examples: list(map(answer, examples)))
 
 
-def judged_together(task: LabelledTask, name: str, setting: str, predict: Callable[[Sequence[Example]], list[Any]]) -> Baseline:
+def judged_together(task: LabelledTask, name: str, setting: str, predict: Predict) -> Baseline:
     predictions = predict(task.test)
     dev = scored(task.metrics, task.labels, task.dev, predict(task.dev), interval=False)
     test = scored(task.metrics, task.labels, task.test, predictions)
     return Baseline(name, setting, tuple(dev), tuple(test), predict, tuple(predictions))
 
 
-def _value(task: LabelledTask, predictions: Sequence[Any]) -> float:
+def _value(task: LabelledTask, predictions: Sequence[Prediction]) -> float:
     """Of dev, by the first metric."""
     measure = METRICS[task.metrics[0]](task.labels)
     return value(measure.metric, measure.judge(task.dev, predictions))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,7 +12,7 @@ from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import row_of
 from foreword.networks.base import Model
 from foreword.objectives.examples import FromExamples
-from foreword.tasks.example import Example
+from foreword.tasks.example import Example, Prediction
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 from foreword.transfer.kinds.base import Answer, TransferKind
@@ -31,7 +30,7 @@ class Answers:
     loss: float
 
     @property
-    def labels(self) -> list[Any]:
+    def labels(self) -> list[Prediction]:
         """As they are judged."""
         return [answer.label for answer in self.answers]
 

@@ -31,6 +31,7 @@ from foreword.runs.starting import check_same_start
 from foreword.tasks.example import Example
 from foreword.tasks.judging import scored
 from foreword.tasks.labelled_task import LabelledTask
+from foreword.training.gradient import GradientLearner
 from foreword.training.hardware import Hardware
 from foreword.transfer.encoding import Encoder, input_format_of
 from foreword.transfer.inference import answer_examples
@@ -93,7 +94,8 @@ def labelled_run(recipe: Recipe, tasks: Sequence[LabelledTask], run: RunFolder, 
     model = initial_model(recipe, loaded, tokenizer, how.init, how.layers)
     loop = RunLoop(recipe, model, tokenizer, cutter, workload, run, hardware, how.patience)
     if several:        # tasks differ in the size of their batches: what fits of the first says nothing of the others
-        loop.learner.share = spec.micro_batch or spec.batch_size     # type: ignore[attr-defined]
+        assert isinstance(loop.learner, GradientLearner)
+        loop.learner.share = loop.learner.spec.micro_batch or spec.batch_size
     return loop
 
 

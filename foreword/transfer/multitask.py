@@ -15,6 +15,7 @@ from foreword.networks.features import Features
 from foreword.objectives import LABELLED
 from foreword.objectives.by_task import ByTask
 from foreword.objectives.examples import FromExamples
+from foreword.parts.task_heads import Reading
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
@@ -66,9 +67,9 @@ def recipe_for_tasks(recipe: Recipe, loaded: Loaded, tasks: Sequence[LabelledTas
     return loader.from_values(values, f"{recipe.name} on {', '.join(names)}", settings)
 
 
-def _objective(said: ByTask, loaded: Loaded, task: LabelledTask, reading: str) -> FromExamples:
+def _objective(said: ByTask, loaded: Loaded, task: LabelledTask, reading: Reading) -> FromExamples:
     """A causal network does not know where each text of a pair stands: it has the one layer."""
-    fresh = transfer_kind_of(task.kind).objective(task.labels, reading, DROPOUT, task.train)        # type: ignore[arg-type]
+    fresh = transfer_kind_of(task.kind).objective(task.labels, reading, DROPOUT, task.train)
     made = continued_objective(loaded, fresh)
     values = made.model_dump(mode="json")
     if type(made).model_fields["dropout"].default:                       # spans have none
@@ -86,7 +87,7 @@ def multitask(model: str | Path, tasks: Sequence[LabelledTask], out: Path, setti
     loaded = opened(model)
     made = recipe_for_tasks(recipe or loader.load("mt-dnn"), loaded, tasks, settings)
     spec, budget = made.training, Budget.parse(made.training.budget)
-    rate = spec.optimizer.learning_rate                                  # type: ignore[attr-defined]
+    rate = made.values()["training"]["optimizer"]["learning_rate"]
     how = Tuning(budget.amount if budget.unit == "epochs" else 0.0, spec.batch_size, rate, spec.seed, labels, init,
                  settings=tuple(settings))
     return completed(labelled_run(made, tasks, RunFolder(out), loaded, how, hardware), model)

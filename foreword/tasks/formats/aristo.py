@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-from foreword.tasks.files import Files, JsonLines
+from foreword.tasks.files import Files, json_lines
+from foreword.tasks.template import Row
 from foreword.text.rows import RowFault
 
 
@@ -15,8 +16,8 @@ class Aristo(Files):
 
     kind: Literal["aristo"] = "aristo"
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
-        for number, row in enumerate(JsonLines.read(self, path), 1):        # type: ignore[arg-type]
+    def read(self, path: Path) -> Iterator[Row]:
+        for number, row in enumerate(json_lines(path), 1):
             try:
                 choices = row["question"]["choices"]
                 labels = [choice["label"] for choice in choices]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from foreword.tasks.files import Files, numbered
+from foreword.tasks.template import Row
 from foreword.text.rows import RowFault
 
 
@@ -15,7 +16,7 @@ class ChildrensBooks(Files):
 
     kind: Literal["cbt"] = "cbt"
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def read(self, path: Path) -> Iterator[Row]:
         sentences: list[str] = []
         for number, line in numbered(path):
             place, _, rest = line.partition(" ")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from foreword.tasks.files import Files, Line, numbered
+from foreword.tasks.template import Row
 from foreword.text.rows import RowFault
 
 
@@ -17,7 +18,7 @@ class Conll(Files):
     word: int = 0                     # which column
     tag: int = -1
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def read(self, path: Path) -> Iterator[Row]:
         words: list[str] = []
         tags: list[str] = []
         first = 1
@@ -43,7 +44,7 @@ class Slashed(Files):
     kind: Literal["slashed"] = "slashed"
     outside: str = "o"
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def read(self, path: Path) -> Iterator[Row]:
         for number, line in numbered(path):
             words: list[str] = []
             tags: list[str] = []

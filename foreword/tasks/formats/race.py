@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from foreword.basics.messages import Fault
 from foreword.tasks.files import SPLITS, ExampleSource, SearchPath, text_of
+from foreword.tasks.template import Row
 
 
 class Race(ExampleSource):
@@ -21,8 +22,8 @@ class Race(ExampleSource):
     def splits(self) -> list[str]:
         return [name for name in SPLITS if getattr(self, name)]
 
-    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
-        found: list[Mapping[str, Any]] = []
+    def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
+        found: list[Row] = []
         for path in sorted(where.find(getattr(self, split), folder=True).rglob("*.txt")):
             try:
                 passage = json.loads(text_of(path))

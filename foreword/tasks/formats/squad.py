@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from foreword.basics.messages import Fault
 from foreword.tasks.files import Files, text_of
+from foreword.tasks.template import Row
 
 
 class Squad(Files):
@@ -19,7 +20,7 @@ class Squad(Files):
 
     kind: Literal["squad"] = "squad"
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def read(self, path: Path) -> Iterator[Row]:
         try:
             for article in json.loads(text_of(path))["data"]:
                 for paragraph in article["paragraphs"]:

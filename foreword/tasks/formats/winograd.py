@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as xml
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from foreword.basics.messages import Fault
 from foreword.tasks.files import Files
+from foreword.tasks.template import Row
 
 POSSESSIVE = ("his", "her", "its", "their", "my", "our")       # `her` is one in every schema of the collection
 
@@ -23,7 +24,7 @@ class Winograd(Files):
     kind: Literal["winograd"] = "winograd"
     first: int | None = None        # only so many schemas from the beginning: WSC273 is the first 273
 
-    def read(self, path: Path) -> Iterator[Mapping[str, Any]]:
+    def read(self, path: Path) -> Iterator[Row]:
         try:
             root = xml.fromstring(path.read_bytes())
         except xml.ParseError as error:

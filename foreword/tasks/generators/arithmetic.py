@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Literal
 
 import numpy as np
 
 from foreword.basics.seeds import chance, number_of
 from foreword.tasks.files import ExampleSource, SearchPath
+from foreword.tasks.template import Row
 
 Asked = tuple[str, int]        # a question, its answer
 
@@ -54,7 +55,7 @@ class Arithmetic(ExampleSource):
         wrong = f"1 to 2,000 questions of each split can be drawn (it says {self.items:,})."
         return [] if 1 <= self.items <= 2000 else [("items", wrong)]
 
-    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
+    def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
         dice = chance(self.seed, number_of(self.operation))
         found: dict[str, int] = {}
         while len(found) < 2 * self.items:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pydoc_data.topics import topics
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
 from foreword.basics.seeds import chance, number_of
 from foreword.tasks.files import ExampleSource, SearchPath, text_of
+from foreword.tasks.template import Row
 
 COMMONEST = 10_000                              # the paper's: the most frequent words,
 _WORD = re.compile(r"\b[a-z]{5,14}\b")          # longer than four and shorter than fifteen letters
@@ -56,7 +57,7 @@ class Scramble(ExampleSource):
     def splits(self) -> list[str]:
         return ["train", "test"]
 
-    def rows(self, split: str, where: SearchPath) -> Sequence[Mapping[str, Any]]:
+    def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
         text = text_of(where.find(self.words)) if self.words else "\n".join(topics.values())
         counts = Counter(_WORD.findall(text))
         common = sorted(counts, key=lambda word: (-counts[word], word))[:COMMONEST]

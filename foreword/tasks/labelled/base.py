@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from foreword.tasks.example import Example, Label
+from foreword.tasks.example import Example, Label, Prediction
 from foreword.tasks.labelled.columns import Columns
 from foreword.tasks.template import Row, Templated, items, names, render, value
 
@@ -88,7 +88,7 @@ class LabelledKind(Templated):
         """Labels brought into the notation that is learned, in place, before they are checked; a note about it, or nothing."""
         return ""
 
-    def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], Any]:
+    def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], Prediction]:
         """The answer of knowing nothing but the labels of train: the commonest."""
         most = Counter(example.label for example in train).most_common(1)[0][0]
         return lambda example: most

@@ -15,7 +15,7 @@ from foreword.objectives import LABELLED
 from foreword.objectives.examples import FromExamples
 from foreword.parts.task_heads import Reading
 from foreword.report import Plot
-from foreword.tasks.example import Example, Span
+from foreword.tasks.example import Example, Prediction, Span
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline
 from foreword.transfer.encoding import Encoder
@@ -27,7 +27,7 @@ Line = Mapping[str, Any]                 # of predictions.jsonl
 class Answer:
     """What a model says of one example, and how sure it is."""
 
-    label: Any                           # as it is judged: of a span its text, "" for none
+    label: Prediction                           # as it is judged: of a span its text, "" for none
     scores: dict[str, float] = field(default_factory=dict)
     span: Span | None = None             # where it stands
 
@@ -78,11 +78,11 @@ class TransferKind:
         """The best that can be done without a network in a few seconds."""
         raise NotImplementedError
 
-    def plot(self, task: LabelledTask, predicted: Sequence[Any], note: str = "") -> Plot:
+    def plot(self, task: LabelledTask, predicted: Sequence[Prediction], note: str = "") -> Plot:
         """The predictions for test, beside the labels; `note` stands before what the plot shows."""
         return self.draw(task, predicted, f"{note} {self.caption}".strip())
 
-    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+    def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         raise NotImplementedError
 
     def mistake(self, example: Example, line: Line) -> float | None:

@@ -11,7 +11,7 @@ from foreword.batches.encoded import EncodedExample
 from foreword.objectives.examples import FromExamples
 from foreword.report import Plot
 from foreword.report.plots import COUNTS, confusion, confusion_matrix
-from foreword.tasks.example import Example
+from foreword.tasks.example import Example, Prediction
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
@@ -50,7 +50,7 @@ class ChoiceTransfer(TransferKind):
 
         return best_on_dev(task, "most shared words", "length to the power {}", POWERS, rule)
 
-    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+    def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         """Which place the right choice had, and which was chosen: a model that knows nothing may have a favourite."""
         places = [str(number + 1) for number in range(max(len(one.choices) for one in task.test))]
         true = [places[int(one.number)] for one in task.test]

@@ -12,7 +12,7 @@ from foreword.objectives.classify import Classify
 from foreword.objectives.examples import FromExamples
 from foreword.report import Plot
 from foreword.report.plots import COUNTS, confusion, confusion_matrix
-from foreword.tasks.example import Example
+from foreword.tasks.example import Example, Prediction
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
@@ -50,7 +50,7 @@ class ClassifyTransfer(TransferKind):
     def baseline(self, task: LabelledTask) -> baselines.Baseline:
         return baselines.words(task)
 
-    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+    def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         return confusion_matrix(confusion([str(one.label) for one in task.test], predicted, task.labels), task.labels, note)
 
     def mistake(self, example: Example, line: Line) -> float | None:

@@ -11,7 +11,7 @@ from foreword.batches.encoded import EncodedExample
 from foreword.objectives.examples import FromExamples
 from foreword.report import Plot
 from foreword.report.plots import histograms
-from foreword.tasks.example import Example, groups
+from foreword.tasks.example import Example, Prediction, groups
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
@@ -45,7 +45,7 @@ class RankTransfer(TransferKind):
 
         return best_on_dev(task, "most shared words", "length to the power {}", POWERS, rule)
 
-    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+    def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         relevant = np.asarray([one.number > 0 for one in task.test])
         scores = np.asarray(predicted, float)
         return histograms({"others": scores[~relevant].tolist(), "relevant": scores[relevant].tolist()}, "score", note)

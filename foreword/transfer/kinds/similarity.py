@@ -11,7 +11,7 @@ from foreword.batches.encoded import EncodedExample, EncodedText
 from foreword.objectives.examples import FromExamples
 from foreword.report import Plot
 from foreword.report.plots import scatter
-from foreword.tasks.example import Example
+from foreword.tasks.example import Example, Prediction
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
@@ -40,7 +40,7 @@ class SimilarityTransfer(TransferKind):
     def baseline(self, task: LabelledTask) -> baselines.Baseline:
         return baselines.words(task)
 
-    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+    def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         return scatter([example.number for example in task.test], predicted, note)
 
     def mistake(self, example: Example, line: Line) -> float | None:

@@ -13,7 +13,7 @@ from foreword.objectives.span import Extract
 from foreword.parts.task_heads import Reading
 from foreword.report import Plot
 from foreword.report.plots import columns
-from foreword.tasks.example import Example, Span
+from foreword.tasks.example import Example, Prediction, Span
 from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
@@ -82,7 +82,7 @@ class SpanTransfer(TransferKind):
         return best_on_dev(task, "between words of the question", "{} words", LENGTHS,
                            lambda length: lambda example: between_shared_words(example, length, rarity))
 
-    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+    def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         return columns(by_length(task, predicted), "characters of the right answer", task.metrics[0], note)
 
     def mistake(self, example: Example, line: Line) -> float | None:
@@ -162,7 +162,7 @@ def _faded(weights: np.ndarray) -> np.ndarray:
     return found
 
 
-def by_length(task: LabelledTask, predicted: Sequence[Any]) -> list[tuple[str, int, float]]:
+def by_length(task: LabelledTask, predicted: Sequence[Prediction]) -> list[tuple[str, int, float]]:
     """(length of the shortest right answer, number of questions of this length, the metric's mean over them)"""
     judged = METRICS[task.metrics[0]](task.labels).judge(task.test, predicted)
     lengths = np.asarray([min(map(len, one.references)) for one in task.test])

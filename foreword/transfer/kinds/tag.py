@@ -15,7 +15,7 @@ from foreword.objectives.tag import Tag
 from foreword.report import Plot
 from foreword.report.plots import COUNTS, confusion, confusion_matrix
 from foreword.tasks.entities import entities
-from foreword.tasks.example import Example, Span
+from foreword.tasks.example import Example, Prediction, Span
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, judged
 from foreword.transfer.encoding import Encoder
@@ -70,7 +70,7 @@ class TagTransfer(TransferKind):
     def baseline(self, task: LabelledTask) -> Baseline:
         return known_names(task)
 
-    def draw(self, task: LabelledTask, predicted: Sequence[Any], note: str) -> Plot:
+    def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         """Word by word, what kind of name each is part of."""
         true = [_name(tag) for one in task.test for tag in one.tags]
         answered = [_name(tag) for tags in predicted for tag in tags]
