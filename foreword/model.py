@@ -92,25 +92,20 @@ class LoadedModel(TrainedModel):
     def continuations(self, prompt: str | Sequence[str] = "", n: int = 1, stream: Stream | None = None,
                       **settings: Any) -> list[Continuation]:
         """Like `generate`, with ids, the reason for stopping and the log-probability of each token."""
-        self._need("generate")
+        self.need("generate")
         if isinstance(settings.get("stop"), str):
             settings["stop"] = (settings["stop"],)
         how = Sampling(**{**settings, "stop": tuple(settings.get("stop", ()))})
-        prompts = [prompt] if isinstance(prompt, str) else list(prompt)
-        ids = [self.tokenizer.encode(text) for text in prompts for _ in range(n)]
-        if not self.tokenizer.has("[end]") and any(not row for row in ids):
+        prompts = [self.tokenizer.encode(text) for text in ([prompt] if isinstance(prompt, str) else prompt)]
+        if not self.tokenizer.has("[end]") and any(not ids for ids in prompts):
             raise Fault(f"{self.name} cannot start from nothing: its tokenizer has no end-of-document token.",
                         "Give a prompt of at least one token.")
-        return generate(self.language_model, self.tokenizer, ids, how, stream)
-
-    def overlong(self, prompt: str) -> str:
-        """A sentence about a prompt that is longer than the model can look back, or nothing."""
-        self._need("generate")
-        limit, length = self.language_model.context, len(self.tokenizer.encode(prompt))
-        if limit is None or length <= limit:
-            return ""
-        return (f"the prompt has {length:,} tokens; {self.recipe.name} looks back at most {limit:,}: "
-                f"only the last {limit:,} count.")
+        limit = self.language_model.context
+        for ids in prompts:
+            if limit is not None and len(ids) > limit:
+                say(f"the prompt has {len(ids):,} tokens; {self.recipe.name} looks back at most {limit:,}: "
+                    f"only the last {limit:,} count.")
+        return generate(self.language_model, self.tokenizer, [ids for ids in prompts for _ in range(n)], how, stream)
 
     @torch.inference_mode()
     def embed(self, texts: str | Sequence[str], pool: str = "mean", layer: int = -1) -> np.ndarray:
@@ -118,7 +113,7 @@ class LoadedModel(TrainedModel):
 
         Of a text longer than the context only the beginning is read, and a line on stderr says so.
         """
-        self._need("embed")
+        self.need("embed")
         if pool not in ("mean", "first", "last"):
             raise Fault(f"pool {pool!r} is not one of mean, first, last.")
         texts = [texts] if isinstance(texts, str) else texts
@@ -133,7 +128,7 @@ class LoadedModel(TrainedModel):
 
     def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
         """The k words whose vectors point most nearly the same way, and the cosine of each."""
-        self._need("neighbours")
+        self.need("neighbours")
         table = self.model
         assert isinstance(table, VectorTable)
         ids = tuple(self.tokenizer.encode(word))
@@ -186,7 +181,7 @@ class LoadedModel(TrainedModel):
 
         Of a list of texts, a list with the answer for each.
         """
-        self._need("fill")
+        self.need("fill")
         texts = [text] if isinstance(text, str) else list(text)
         rows = self._framed(texts, specials=True)
         gap, written = self.tokenizer.special("[mask]"), self.tokenizer.specials["[mask]"]
@@ -212,7 +207,7 @@ class LoadedModel(TrainedModel):
 
     def predict(self, texts: Sequence[str | tuple[str, ...]]) -> list[Any]:
         """What a fine-tuned model answers to each text, or to each pair of texts, in batches by length."""
-        self._need("predict")
+        self.need("predict")
         return self._predictor.predict(self._predictor.of_texts(texts)).labels if len(texts) else []
 
     @cached_property
@@ -223,7 +218,7 @@ class LoadedModel(TrainedModel):
     @torch.inference_mode()
     def logits(self, ids: Sequence[int]) -> np.ndarray:
         """[tokens, vocabulary] float32: what others compare us with."""
-        self._need("logits")
+        self.need("logits")
         given, size, limit = np.asarray(ids, np.int64), self.with_heads.network.table().size(0), self.with_heads.network.context
         if given.ndim != 1 or not len(given):
             raise Fault("logits are asked for a list of ids, at least one.")

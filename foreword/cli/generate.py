@@ -28,17 +28,14 @@ def generate(
     as_json: Json = False,
 ) -> None:
     """Continue a text with any model that reads left to right."""
-    from foreword.basics.progress import say
     from foreword.cli.preparing import models_there
 
     models_there(model)
     from foreword.model import load
 
     opened = load(model, precision)
+    opened.need("generate")
     given = prompts or [""]
-    for prompt in given:
-        if note := opened.overlong(prompt):
-            say(note)
     live = len(given) == 1 and n == 1 and not as_json
 
     def stream(row: int, text: str) -> None:

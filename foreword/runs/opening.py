@@ -107,7 +107,8 @@ class TrainedModel:
         lossless = None if self.tokenizer.kind == "word" else self.tokenizer.lossless
         return lossless, "pseudo-likelihood" if self.fills else "likelihood"
 
-    def _need(self, ability: str) -> None:
+    def need(self, ability: str) -> None:
+        """A fault if it cannot do this, which says what it can."""
         if ability not in self.abilities:
             able, labels = ", ".join(self.abilities) or "do nothing", f"foreword predict {self.name} FILE"
             raise Fault(f"{self.name} ({self.recipe.name}) cannot {ability}; it can {able}.",
@@ -122,5 +123,5 @@ class TrainedModel:
 
     @cached_property
     def language_model(self) -> LanguageModel:
-        self._need("score")
+        self.need("score")
         return self.model.language_model(self.tokenizer.vocabulary())

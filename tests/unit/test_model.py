@@ -60,9 +60,6 @@ def test_generating_one_or_many(opened):
     text = model.generate("The", max_tokens=9, stream=lambda row, new: told.append(new), stop="e")
     assert "".join(told) == text
     assert "e" not in text
-    assert "only the last 32 count" in model.overlong("word " * 100)
-    assert model.overlong("word") == ""
-    assert opened["bigram"].overlong("word " * 100) == ""
 
 
 def test_logits_are_the_heads(opened):
@@ -112,6 +109,10 @@ def test_what_is_not_read_is_said(opened, capsys):
     assert "1 of 1 texts is longer than the 30 tokens that bert reads at once" in capsys.readouterr().err
     opened["lstm"].embed(["x " * 200])
     assert capsys.readouterr().err == "", "it has no limit"
+    opened["gpt2"].generate(["word", "word " * 100], n=2, max_tokens=1)
+    assert capsys.readouterr().err.count("only the last 32 count") == 1
+    opened["bigram"].generate("word " * 100, max_tokens=1)
+    assert capsys.readouterr().err == ""
     with pytest.raises(Fault, match="there is no gap in .* among the tokens that can be read"):
         opened["bert"].fill("x " * 200 + "[MASK]")
     with pytest.raises(Fault, match=r"has no layer 7.\n.*It has 0 \(the embeddings\) to 2; -1 is the last"):
