@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,8 @@ from foreword.tokens.store import TokenStore
 from tests.tiny import dialogues, documents, store_kind
 
 os.environ.setdefault("FOREWORD_DATA", str(Path(__file__).parents[2] / "shared" / "data"))        # where we keep data sets
+if capability := os.environ.get("ATEN_CPU_CAPABILITY"):        # torch.compile's cache does not tell them apart, and then crashes
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / f"torchinductor-{capability}")
 TOKENIZERS = {          # by the name of their store
     "byte": {"kind": "byte"}, "byte_bpe": {"kind": "byte_bpe", "vocabulary": 512},
     "tagged": {"kind": "byte_bpe", "vocabulary": 512, "specials": "roberta"},

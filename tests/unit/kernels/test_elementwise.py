@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from foreword.kernels import elementwise
-from tests.widths import every_width, use
+from tests.widths import every_width, torch_compiles, use
 
 EDGES = torch.tensor([0.0, -0.0, 1e-30, -1e-30, 1e-4, 0.5, -0.5, 3.0, -3.0, 5.5, -5.5, 9.9, -9.9, 40.0, -40.0, 1e4, -1e4])
 ANGLES = torch.randn(5, 6, generator=torch.Generator().manual_seed(1))
@@ -184,7 +184,7 @@ def test_what_is_passed_back_is_dropped_alike_and_the_next_draw_is_another() -> 
 
 @pytest.mark.thorough
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() == "DEFAULT", reason="torch.compile needs vectors of the CPU's")
+@torch_compiles
 def test_compiled_dropout_drops_as_much() -> None:
     compiled = torch.compile(lambda x: elementwise.dropout(x, 0.25) * 2.0, fullgraph=True)
     x = torch.ones(500, 100, requires_grad=True)

@@ -13,6 +13,7 @@ from foreword.training.compiling import Compiling
 from foreword.training.hardware import Hardware, precisions, speed
 from foreword.training.memory import free_memory
 from tests.tiny import GRADIENT, learner_for, take_steps, tiny
+from tests.widths import torch_compiles
 
 
 def test_what_is_not_there_is_said_with_what_is():
@@ -102,6 +103,7 @@ def test_batches_made_ahead_are_the_same_batches(store):
 
 
 @pytest.mark.thorough
+@torch_compiles
 def test_a_compiled_step_is_the_eager_step(store):
     recipe = tiny("modern-gpt")
     eager, stream = learner_for(recipe, store())
