@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +97,9 @@ def compared(task: LabelledTask, predicted: Sequence[Any]) -> list[Beside]:
 def simple_baselines(task: LabelledTask) -> list[Baseline]:
     found = [judged(task, task.learn.constant, "", task.learn.constant_answer(task.train))]
     try:
-        some = label_subset(task, MOST, 0) if len(groups(task.train)) > MOST else task
-        found.append(transfer_kind_of(task.kind).baseline(some))
+        cut = len(groups(task.train)) > MOST
+        simple = transfer_kind_of(task.kind).baseline(label_subset(task, MOST, 0) if cut else task)
+        found.append(replace(simple, name=f"{simple.name} of {MOST:,} examples") if cut else simple)
     except Fault as fault:                   # a package that is missing, or nothing to count
         say(f"no baseline on words: {fault.what}")
     return found
