@@ -41,15 +41,15 @@ def overlap(
     longest = {name: sorted((passage for example, dirty in zip(some, found[name].dirty) if dirty
                              for passage in passages(example, read.seen([found[name].size], rate)[found[name].size])),
                             key=len, reverse=True)[:show] for name, some in examples.items()} if show else {}
-    rows: list[tuple[str, ...]] = [("task", "examples", "8-grams", "known", "share", "words in a row", "dirty", "clean", "too short")]
-    rows += [(name, f"{len(one.dirty):,}", f"{one.runs:,}", f"{one.known:,}", f"{one.share:.2%}", str(one.size),
+    head = ("task", "examples", "8-grams", "known", "share", "words in a row", "dirty", "clean", "too short")
+    rows = [(name, f"{len(one.dirty):,}", f"{one.runs:,}", f"{one.known:,}", f"{one.share:.2%}", str(one.size),
               f"{sum(one.dirty):,} ({sum(one.dirty) / len(one.dirty):.1%})", f"{len(one.dirty) - sum(one.dirty):,}",
               f"{one.short:,}") for name, one in found.items()]
     notes = [f"words in a row that are new are taken for known with a probability of {rate:g}; never the other way round"]
     if not read.lossless:
         notes.append(f"{read.name} was made with a tokenizer that drops words: what it dropped cannot be found")
     notes += [f"{name}: {passage}" for name, some in longest.items() for passage in some]
-    Report("Overlap", [], [Section(f"Overlap with {read.name}", Table(rows), Text(notes))], {
+    Report("Overlap", [], [Section(f"Overlap with {read.name}", Table([head, *rows]), Text(notes))], {
         "training": read.name, "rate": rate, "tasks": {
             name: {"examples": len(one.dirty), "size": one.size, "dirty": sum(one.dirty), "short": one.short, "runs": one.runs,
                    "known": one.known, "share": one.share, "passages": longest.get(name, [])}
