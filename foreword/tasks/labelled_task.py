@@ -18,7 +18,8 @@ from foreword.tasks import user_files as user_files
 from foreword.tasks.example import Example, Label, Span, Unusable
 from foreword.tasks.files import SPLITS as FILES
 from foreword.tasks.labelled.base import LabelledKind, WrongRow
-from foreword.tasks.template import NoField, Row
+from foreword.tasks.template import NoField
+from foreword.tasks.user_files import Rows
 
 __all__ = ["Example", "Label", "LabelledTask", "Span", "load", "part", "unlabelled"]
 
@@ -51,14 +52,6 @@ class LabelledTask:
         return self.learn.metrics
 
 
-@dataclass(frozen=True)
-class Rows:
-    """The rows of one split and the file they are from."""
-
-    file: str
-    rows: Sequence[Row]
-
-
 def load(word: str | Path, data: Path | None = None, kind: str = "", dev: Path | None = None,
          test: Path | None = None, columns: Sequence[str] = ()) -> LabelledTask:
     """A known task (`sst2`), one from the hub (`hf:sst2`), a task file, or a file of examples with its columns named.
@@ -70,8 +63,8 @@ def load(word: str | Path, data: Path | None = None, kind: str = "", dev: Path |
     if word.startswith(hub.PREFIX):
         name, learn, given, notes = _from_hub(word, kind)
     elif is_file:
-        learn, files, notes = user_files.opened({"train": Path(word), "dev": dev, "test": test}, kind, columns)
-        name, given = Path(word).stem, {split: Rows(str(path), rows) for split, (path, rows) in files.items()}
+        learn, given, notes = user_files.opened({"train": Path(word), "dev": dev, "test": test}, kind, columns)
+        name = Path(word).stem
     else:
         _refuse({"--kind": kind, "--dev": dev, "--test": test, "--columns": columns}, word)
         name, learn, given, notes = _known(word, data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from foreword.basics.messages import Fault, did_you_mean
@@ -18,6 +19,14 @@ from foreword.tasks.template import Row
 READERS: dict[str, type[Files]] = {
     ".csv": Csv, ".tsv": Tsv, ".jsonl": JsonLines, ".json": JsonLines, ".conll": Conll, ".bio": Conll}
 UNANSWERED: Row = {"label": "", "score": 0, "answers": [], "tags": [], "relevance": 0}        # columns that new text has not
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The rows of one split and the file they are from."""
+
+    file: str
+    rows: Sequence[Row]
 
 
 def rows_of(path: Path, columns: Sequence[str] = ()) -> Sequence[Row]:
@@ -42,15 +51,15 @@ def _is_squad(path: Path) -> bool:
 
 
 def opened(files: Mapping[str, Path | None], kind: str = "",
-           columns: Sequence[str] = ()) -> tuple[LabelledKind, dict[str, tuple[Path, Sequence[Row]]], list[str]]:
+           columns: Sequence[str] = ()) -> tuple[LabelledKind, dict[str, Rows], list[str]]:
     """(how its rows are read, rows by split, what was inferred in a sentence)."""
-    read = {split: (path, rows_of(path, columns)) for split, path in files.items() if path}
-    path, rows = read["train"]
-    learn, why = inferred(rows, kind, str(path))
-    for split, (path, rows) in read.items():
-        if gone := [name for _, name in learn.fields() if name not in rows[0]]:
-            raise Fault(f"{split} has no column {gone[0]!r}, which train has.{did_you_mean(gone[0], rows[0])} "
-                        f"Columns: {', '.join(rows[0])}.", "Name the columns alike in all files.", where=f"{path}:1")
+    read = {split: Rows(str(path), rows_of(path, columns)) for split, path in files.items() if path}
+    learn, why = inferred(read["train"].rows, kind, read["train"].file)
+    for split, one in read.items():
+        first = one.rows[0]
+        if gone := [name for _, name in learn.fields() if name not in first]:
+            raise Fault(f"{split} has no column {gone[0]!r}, which train has.{did_you_mean(gone[0], first)} "
+                        f"Columns: {', '.join(first)}.", "Name the columns alike in all files.", where=f"{one.file}:1")
     return learn, read, [why]
 
 

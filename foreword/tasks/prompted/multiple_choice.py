@@ -34,16 +34,34 @@ NORMALISE: dict[str, Callable[[Completion], float]] = {
 WORDS = {"sum": "summed", "token": "per token", "byte": "per byte", "unconditional": "minus unconditional"}
 
 
-class LikeliestChoice(PromptedKind):
-    """Which completion of the context is likeliest?"""
+class AmongChoices(PromptedKind):
+    """One of several choices is right."""
 
-    templated: ClassVar[tuple[str, ...]] = ("context", "choices", "gold", "completion")
     own_fields: ClassVar[tuple[str, ...]] = ("choice",)
-    kind: Literal["choice"] = "choice"
-    context: str
     choices: str | tuple[str, ...]          # a field that holds a list, or a template for each
     gold: str                               # its place, counted from 0; or one of `labels`
     labels: tuple[str, ...] = ()            # what the right answer is called, for each choice; "A|1" is either
+
+    def offered(self, row: Row) -> list[str]:
+        """The choices of one example; empty ones are not choices."""
+        if isinstance(self.choices, str):
+            return items(self.choices, row)
+        return [text for template in self.choices if (text := render(template, row)).strip()]
+
+    def right(self, row: Row) -> int:
+        """The place of the right choice."""
+        return right_place(render(self.gold, row), self.labels, len(self.offered(row)))
+
+    def chance(self, row: Row) -> float | None:
+        return 1 / len(self.offered(row))
+
+
+class LikeliestChoice(AmongChoices):
+    """Which completion of the context is likeliest?"""
+
+    templated: ClassVar[tuple[str, ...]] = ("context", "choices", "gold", "completion")
+    kind: Literal["choice"] = "choice"
+    context: str
     completion: str = " {choice}"
     normalise: tuple[Literal["sum", "token", "byte", "unconditional"], ...] = ("token",)
     alone: str = "Answer:"                  # what the unconditional likelihood is given instead of the context
@@ -55,16 +73,6 @@ class LikeliestChoice(PromptedKind):
         if "{choice}" not in self.completion:
             found.append(("completion", f"the choice itself, {{choice}}, is not in it (it says {self.completion!r})."))
         return found
-
-    def offered(self, row: Row) -> list[str]:
-        """The choices of one example; empty ones are not choices."""
-        if isinstance(self.choices, str):
-            return items(self.choices, row)
-        return [text for template in self.choices if (text := render(template, row)).strip()]
-
-    def right(self, row: Row) -> int:
-        """The place of the right choice."""
-        return right_place(render(self.gold, row), self.labels, len(self.offered(row)))
 
     def completions(self, row: Row) -> list[str]:
         return [render(self.completion, {**row, "choice": choice}) for choice in self.offered(row)]
@@ -100,9 +108,6 @@ class LikeliestChoice(PromptedKind):
 
     def scored(self, metric: str) -> str:
         return next(WORDS[name] for name in self.normalise if self._metric(name) == metric)
-
-    def chance(self, row: Row) -> float | None:
-        return 1 / len(self.offered(row))
 
 
 def likeliest(scores: Sequence[float]) -> int:

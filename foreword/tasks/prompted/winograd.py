@@ -5,24 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from foreword.tasks.example import right_place
 from foreword.tasks.metrics import Metric, Share
-from foreword.tasks.prompted.multiple_choice import NORMALISE, WORDS, Completion, likeliest
-from foreword.tasks.prompted.request import Judged, LikelihoodRequest, PromptedKind, Request
-from foreword.tasks.template import Row, items, render
+from foreword.tasks.prompted.multiple_choice import NORMALISE, WORDS, AmongChoices, Completion, likeliest
+from foreword.tasks.prompted.request import Judged, LikelihoodRequest, Request
+from foreword.tasks.template import Row, render
 
 
-class LikeliestContext(PromptedKind):
+class LikeliestContext(AmongChoices):
     """In which context is the same continuation likeliest? `full` charges for the choice as well."""
 
     templated: ClassVar[tuple[str, ...]] = ("before", "choices", "after", "gold", "choice")
-    own_fields: ClassVar[tuple[str, ...]] = ("choice",)
     kind: Literal["partial"] = "partial"
     before: str                             # up to the gap
-    choices: str
     after: str                              # from the gap on: what is scored
-    gold: str
-    labels: tuple[str, ...] = ()
     choice: str = " {choice}"               # a choice in the gap
     scoring: Literal["partial", "full"] = "partial"
     normalise: Literal["sum", "token"] = "sum"
@@ -30,10 +25,7 @@ class LikeliestContext(PromptedKind):
     def filled(self, row: Row) -> list[tuple[str, str, str]]:
         """(before, the choice in the gap, after) of each choice."""
         before, after = render(self.before, row), render(self.after, row)
-        return [(before, render(self.choice, {**row, "choice": choice}), after) for choice in items(self.choices, row)]
-
-    def right(self, row: Row) -> int:
-        return right_place(render(self.gold, row), self.labels, len(items(self.choices, row)))
+        return [(before, render(self.choice, {**row, "choice": choice}), after) for choice in self.offered(row)]
 
     def requests(self, row: Row) -> list[Request]:
         self.right(row)
@@ -47,7 +39,7 @@ class LikeliestContext(PromptedKind):
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
         scores = [NORMALISE[self.normalise](Completion("", found)) for found in answers]
         guess, right = likeliest(scores), self.right(row)
-        return Judged({"accuracy": guess == right}, {"choices": items(self.choices, row), "scores": {self.normalise: scores},
+        return Judged({"accuracy": guess == right}, {"choices": self.offered(row), "scores": {self.normalise: scores},
                                                      "gold": right, "guess": guess})
 
     def metrics(self) -> dict[str, Metric]:
@@ -55,6 +47,3 @@ class LikeliestContext(PromptedKind):
 
     def scored(self, metric: str) -> str:
         return f"{self.scoring}, {WORDS[self.normalise]}" if self.normalise != "sum" else self.scoring
-
-    def chance(self, row: Row) -> float | None:
-        return 1 / len(items(self.choices, row))

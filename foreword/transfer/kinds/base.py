@@ -17,7 +17,7 @@ from foreword.parts.task_heads import Reading
 from foreword.report import Plot
 from foreword.tasks.example import Example, Prediction, Span
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.transfer.baselines import Baseline
+from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
 
 Line = Mapping[str, Any]                 # of predictions.jsonl
@@ -67,16 +67,18 @@ class TransferKind:
         raise NotImplementedError
 
     def combined(self, lines: Sequence[Line]) -> Any:
-        """One answer from those of several models to one example."""
-        raise NotImplementedError
+        """One answer from those of several models to one example: the highest mean probability, or the mean."""
+        if "scores" not in lines[0]:
+            return float(np.mean([line["answer"] for line in lines]))
+        return max(lines[0]["scores"], key=lambda name: sum(line["scores"][name] for line in lines))
 
     def regression(self, strength: float) -> Any:
         """What fits features of the texts to the labels, if it `regresses`: of scikit-learn."""
         raise NotImplementedError
 
-    def baseline(self, task: LabelledTask) -> Baseline:
+    def baseline(self, task: LabelledTask) -> baselines.Baseline:
         """The best that can be done without a network in a few seconds."""
-        raise NotImplementedError
+        return baselines.words(task)
 
     def plot(self, task: LabelledTask, predicted: Sequence[Prediction], note: str = "") -> Plot:
         """The predictions for test, beside the labels; `note` stands before what the plot shows."""
@@ -87,11 +89,11 @@ class TransferKind:
 
     def mistake(self, example: Example, line: Line) -> float | None:
         """How bad a mistake is: how sure the model was, or how far from the label; None: it is none."""
-        raise NotImplementedError
+        return None if line["answer"] == example.label else float(line["scores"][str(line["answer"])])
 
     def shown(self, example: Example, answer: Any) -> str:
         """A label or an answer for people."""
-        return str(answer)
+        return f"{answer:.2f}" if isinstance(answer, float) else str(answer)
 
 
 def prediction_record(example: Example, answer: Answer) -> dict[str, Any]:
@@ -109,19 +111,6 @@ def read_predictions(folder: Path, split: str = "test", task: str = "") -> list[
     file = folder / "predictions.jsonl"
     lines = file.read_text(encoding="utf-8").split("\n") if file.is_file() else []
     return [one for one in map(json.loads, filter(None, lines)) if one["split"] == split and one.get("task", "") == task]
-
-
-def likeliest(lines: Sequence[Line]) -> str:
-    """The answer with the highest mean probability."""
-    return max(lines[0]["scores"], key=lambda name: sum(line["scores"][name] for line in lines))
-
-
-def mean_answer(lines: Sequence[Line]) -> float:
-    return float(np.mean([line["answer"] for line in lines]))
-
-
-def confidence_in_mistake(example: Example, line: Line) -> float | None:
-    return None if line["answer"] == example.label else float(line["scores"][str(line["answer"])])
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from foreword.tasks.example import Example, Prediction
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, Line, TransferKind, confidence_in_mistake, likeliest, softmax
+from foreword.transfer.kinds.base import Answer, Line, TransferKind, softmax
 from foreword.transfer.word_overlap import POWERS, Rarity, words
 
 
@@ -35,7 +35,7 @@ class ChoiceTransfer(TransferKind):
                 for one in scores]
 
     def combined(self, lines: Sequence[Line]) -> int:
-        return int(likeliest(lines))
+        return int(super().combined(lines))
 
     def baseline(self, task: LabelledTask) -> Baseline:
         """The answer that shares the rarest words with what is asked, in all or for each of its own."""
@@ -55,9 +55,6 @@ class ChoiceTransfer(TransferKind):
         places = [str(number + 1) for number in range(max(len(one.choices) for one in task.test))]
         true = [places[int(one.number)] for one in task.test]
         return confusion_matrix(confusion(true, [places[int(one)] for one in predicted], places), places, note)
-
-    def mistake(self, example: Example, line: Line) -> float | None:
-        return confidence_in_mistake(example, line)
 
     def shown(self, example: Example, answer: Any) -> str:
         return example.choices[int(answer)]

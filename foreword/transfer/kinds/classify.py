@@ -16,7 +16,7 @@ from foreword.tasks.example import Example, Prediction
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, Line, TransferKind, confidence_in_mistake, likeliest, softmax
+from foreword.transfer.kinds.base import Answer, TransferKind, softmax
 
 
 class ClassifyTransfer(TransferKind):
@@ -40,21 +40,12 @@ class ClassifyTransfer(TransferKind):
         labels = objective.labels
         return [Answer(labels[int(one.argmax())], dict(zip(labels, softmax(one).tolist()))) for one in scores]
 
-    def combined(self, lines: Sequence[Line]) -> str:
-        return likeliest(lines)
-
     def regression(self, strength: float) -> Any:
         linear = baselines.library("sklearn.linear_model")        # on counts newton-cg is ten times as fast as lbfgs
         return linear.LogisticRegression(C=strength, solver="newton-cg", max_iter=200)
 
-    def baseline(self, task: LabelledTask) -> baselines.Baseline:
-        return baselines.words(task)
-
     def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         return confusion_matrix(confusion([str(one.label) for one in task.test], predicted, task.labels), task.labels, note)
-
-    def mistake(self, example: Example, line: Line) -> float | None:
-        return confidence_in_mistake(example, line)
 
 
 class PairTransfer(ClassifyTransfer):

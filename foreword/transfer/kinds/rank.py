@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from foreword.tasks.example import Example, Prediction, groups
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, Line, TransferKind, mean_answer
+from foreword.transfer.kinds.base import Answer, Line, TransferKind
 from foreword.transfer.word_overlap import POWERS, Rarity, words
 
 
@@ -32,9 +32,6 @@ class RankTransfer(TransferKind):
                 objective: FromExamples) -> list[Answer]:
         found = {number: float(score) for one, each in zip(encoded, scores) for number, score in zip(one.examples, each)}
         return [Answer(found[number]) for number in range(len(examples))]
-
-    def combined(self, lines: Sequence[Line]) -> float:
-        return mean_answer(lines)
 
     def baseline(self, task: LabelledTask) -> Baseline:
         """The more and the rarer the words a candidate shares with the query, the better, in all or for each of its own."""
@@ -53,9 +50,6 @@ class RankTransfer(TransferKind):
     def mistake(self, example: Example, line: Line) -> float | None:
         """The score of a candidate that is not relevant."""
         return None if example.number > 0 else float(line["answer"])
-
-    def shown(self, example: Example, answer: Any) -> str:
-        return f"{answer:.2f}"
 
 
 def _relevance(members: Sequence[Example]) -> np.ndarray | None:

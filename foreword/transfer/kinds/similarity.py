@@ -15,7 +15,7 @@ from foreword.tasks.example import Example, Prediction
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, Line, TransferKind, mean_answer
+from foreword.transfer.kinds.base import Answer, Line, TransferKind
 
 
 class SimilarityTransfer(TransferKind):
@@ -31,20 +31,11 @@ class SimilarityTransfer(TransferKind):
                 objective: FromExamples) -> list[Answer]:
         return [Answer(float(one)) for one in scores]
 
-    def combined(self, lines: Sequence[Line]) -> float:
-        return mean_answer(lines)
-
     def regression(self, strength: float) -> Any:
         return baselines.library("sklearn.linear_model").Ridge(alpha=1 / strength, solver="auto")
-
-    def baseline(self, task: LabelledTask) -> baselines.Baseline:
-        return baselines.words(task)
 
     def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         return scatter([example.number for example in task.test], predicted, note)
 
     def mistake(self, example: Example, line: Line) -> float | None:
         return abs(float(line["answer"]) - example.number) or None
-
-    def shown(self, example: Example, answer: Any) -> str:
-        return f"{answer:.2f}"
