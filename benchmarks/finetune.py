@@ -107,11 +107,11 @@ def measure(rows: Rows, rounds: int = 5, seconds: float = 1.0, compiled: bool = 
 
 def lines(rows: Rows, found: dict[str, Any]) -> list[str]:
     times: dict[str, Times] = found["times"]
-    told = [f"{rows}; matrix product {found['peak'] / 1e9:.0f} GFLOPS with {torch.get_num_threads()} threads"]
-    told += [f"  {name:36} {found['tokens'] / one.best:>7,.0f} tokens/s best {found['tokens'] / one.median:>7,.0f} median   MFU "
+    text = [f"{rows}; matrix product {found['peak'] / 1e9:.0f} GFLOPS with {torch.get_num_threads()} threads"]
+    text += [f"  {name:36} {found['tokens'] / one.best:>7,.0f} tokens/s best {found['tokens'] / one.median:>7,.0f} median   MFU "
              f"{found['tokens'] / one.best * found['cost'] / found['peak']:.2f} best" for name, one in times.items()]
     mine = times["ours"]
-    return told + [f"  ours / {name:29} {one.best / mine.best:.2f}x best {one.median / mine.median:.2f}x median"
+    return text + [f"  ours / {name:29} {one.best / mine.best:.2f}x best {one.median / mine.median:.2f}x median"
                    + (f" (goal: {GOAL}x)" if "eager" in name else "") for name, one in times.items() if name != "ours"]
 
 

@@ -28,7 +28,7 @@ def train(
     column: Column = "text",
     device: Device = "auto",
     precision: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16: in what the network multiplies.")] = "auto",
-    compile: Annotated[str, typer.Option(help="auto (when the budget repays it), on or off: torch.compile.")] = "auto",
+    compile: Annotated[str, typer.Option(help="torch.compile: auto (on a GPU, when the budget repays it), on or off.")] = "auto",
     auto_batch: Annotated[bool, typer.Option(
         "--auto-batch", help="A batch too large for the memory is taken in parts; it learns the same.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files beside metrics.jsonl.")] = False,

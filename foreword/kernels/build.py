@@ -61,9 +61,9 @@ def build(source: Path, flags: Sequence[str] = FLAGS, speed: Sequence[Sequence[s
     compiler = os.environ.get("CC") or next((name for name in ("cc", "gcc", "clang") if shutil.which(name)), "")
     if not compiler:
         raise FileNotFoundError("no C compiler is here.")
-    told = [compiler, _processor(), *flags, *(flag for some in speed for flag in some)]
+    key = [compiler, _processor(), *flags, *(flag for some in speed for flag in some)]
     texts = [file.read_bytes() for file in (source, *sorted(source.parent.glob("*.h")))]
-    known = hashlib.sha256(b"\0".join([*texts, *(word.encode() for word in told)]))
+    known = hashlib.sha256(b"\0".join([*texts, *(word.encode() for word in key)]))
     path = _folder() / f"{source.stem}-{known.hexdigest()[:20]}.so"
     if path.is_file():
         return path
@@ -109,7 +109,7 @@ def _processor() -> str:
     """What tells one kind of processor from another: a home folder may be shared by several machines."""
     try:
         lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        told = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
+        facts = sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "CPU part"))})
     except OSError:
-        told = [platform.processor()]
-    return "\n".join([platform.machine(), platform.system(), *told])
+        facts = [platform.processor()]
+    return "\n".join([platform.machine(), platform.system(), *facts])
