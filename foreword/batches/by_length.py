@@ -7,10 +7,14 @@ from collections.abc import Iterator, Sequence
 POSITIONS = 8192        # that one call of a network takes
 
 
-def by_length(lengths: Sequence[int], positions: int = POSITIONS) -> Iterator[list[int]]:
-    """Numbers of rows, the longest first; a batch padded to its longest row has at most this many positions, or one row."""
-    order = sorted(range(len(lengths)), key=lengths.__getitem__)
+def by_length(lengths: Sequence[int], positions: int = POSITIONS, rows: int | None = None) -> Iterator[list[int]]:
+    """Numbers of rows, the longest first: what does not fit the memory shows at once.
+
+    A batch has at most `rows` rows and, padded to its longest, at most this many positions, unless it is a single row.
+    """
+    order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
     while order:
-        fit = max(1, positions // max(lengths[order[-1]], 1))
-        yield order[-fit:]
-        del order[-fit:]
+        fit = max(1, positions // max(lengths[order[0]], 1))
+        size = fit if rows is None else min(fit, rows)
+        yield order[:size]
+        order = order[size:]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from foreword.batches.by_length import by_length
 from foreword.evaluate.likelihood import document_start
-from foreword.evaluate.requests import PromptedModel, batches_by_length
+from foreword.evaluate.requests import ROWS, PromptedModel
 from foreword.generate.batch import generate
 from foreword.generate.sample import Sampling
 from foreword.tasks.prompted.request import GeneratedText, GenerationRequest
@@ -24,7 +25,7 @@ def write_continuations(asked: PromptedModel, requests: Sequence[GenerationReque
         most, stop, top_k = how
         sampling = Sampling(max_tokens=most, stop=stop, temperature=0.0 if top_k == 1 else 1.0, top_k=top_k)
         mine = [place for place, request in enumerate(requests) if (request.most, request.stop, request.top_k) == how]
-        for some in batches_by_length([len(prompts[place]) for place in mine]):
+        for some in by_length([len(prompts[place]) for place in mine], rows=ROWS):
             chosen = [mine[place] for place in some]
             written = generate(asked.model, asked.tokenizer, [prompts[place].tolist() for place in chosen], sampling)
             for place, one in zip(chosen, written):

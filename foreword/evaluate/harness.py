@@ -35,6 +35,7 @@ from lm_eval.models.utils import normalize_gen_kwargs
 
 from foreword.basics.messages import Fault
 from foreword.basics.progress import ticking
+from foreword.batches.by_length import by_length
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.likelihood import Pair, document_start, encode_pairs, fit, follow_greedily, log_probs
 from foreword.generate.batch import generate
@@ -129,12 +130,12 @@ class Foreword(LM):
 
     def _by_length(self, lengths: Sequence[int], what: str, most: int = AT_ONCE) -> Iterator[list[int]]:
         """Numbers of requests, the longest first, so that a batch has little padding and a lack of memory shows at once."""
-        order = sorted(range(len(lengths)), key=lambda row: -lengths[row])
-        size = self.at_once or most
+        done = 0
         with ticking(what) as ticker:
-            for at in range(0, len(order), size):
-                yield order[at: at + size]
-                ticker.update((at + size) / len(order))
+            for some in by_length(lengths, sys.maxsize, self.at_once or most):
+                yield some
+                done += len(some)
+                ticker.update(done / len(lengths))
 
 
 def greedily(model: LanguageModel, pairs: Sequence[Pair], logs: Sequence[np.ndarray]) -> list[bool]:

@@ -12,8 +12,9 @@ import numpy as np
 import torch
 
 from foreword.basics.messages import Fault
+from foreword.batches.by_length import by_length
 from foreword.evaluate.bits_per_byte import windows
-from foreword.evaluate.requests import PromptedModel, batches_by_length
+from foreword.evaluate.requests import ROWS, PromptedModel
 from foreword.networks.language_model import LanguageModel
 from foreword.tasks.prompted.request import Likelihood, LikelihoodRequest
 from foreword.tokens.tokenizer import Tokenizer
@@ -130,7 +131,7 @@ def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequenc
     `banned` are tokens that may not come first when the way is judged a second time.
     """
     found: list[Likelihood] = [Likelihood(np.zeros(0))] * len(pairs)
-    for some in batches_by_length([len(pair.context) for pair in pairs]):
+    for some in by_length([len(pair.context) for pair in pairs], rows=ROWS):
         going = np.asarray([place for place in some if len(pairs[place].continuation)], np.int64)
         if not len(going):
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,7 +18,7 @@ ANSWERS = Registry("answer", {
     "write": "foreword.evaluate.generation:write_continuations",
     "roll": "foreword.evaluate.whole_text:score_whole_texts",
 })
-ROWS, TOKENS = 64, 8192          # at most so many at once
+ROWS = 64          # requests that are answered together, at most
 
 
 @dataclass
@@ -61,12 +61,3 @@ def answer(asked: PromptedModel, requests: Sequence[Any]) -> list[Any]:
         for place, one in zip(places, answered(asked, [requests[place] for place in places])):
             found[place] = one
     return found
-
-
-def batches_by_length(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Places of like length together, longest first."""
-    order = sorted(range(len(lengths)), key=lambda place: -lengths[place])
-    while order:
-        size = min(ROWS, max(1, TOKENS // max(lengths[order[0]], 1)))
-        yield order[:size]
-        order = order[size:]

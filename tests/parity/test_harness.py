@@ -244,8 +244,10 @@ def test_lm_eval_itself_finds_our_model(folder: Path, tasks: dict[str, Path], tm
         assert found[metric] == expected[metric]
 
 
-def test_our_verb_hands_on_what_the_harness_understands(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_our_verb_hands_on_what_the_harness_understands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     given: list[str] = []
+    (tmp_path / "runs/a").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("lm_eval.__main__.cli_evaluate", lambda: given.extend(sys.argv[1:]))
     monkeypatch.setattr(sys, "argv", ["foreword"])
     app(["harness", "runs/a", "--tasks", "lambada_openai", "--limit", "5"], standalone_mode=False)
