@@ -21,7 +21,7 @@ def overlap(
     column: Column = "text",
     as_json: Json = False,
 ) -> None:
-    """Find test text in training text: the share of 8-grams that a Bloom filter knows (GPT-2), and dirty examples (GPT-3)."""
+    """Find test text in training text: the share of known 8-grams (GPT-2) and dirty examples (GPT-3)."""
     from itertools import islice
 
     from foreword.evaluate.contamination import TrainingText, overlap_with, texts_of

@@ -1,4 +1,4 @@
-"""`foreword evaluate`: what held-out text costs a model, in bits per byte; or how well it does tasks, without any training."""
+"""`foreword evaluate`: bits per byte of held-out text, or tasks, without any training."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def evaluate(
 ) -> None:
     """Bits per byte of whole documents: every token scored once, what it could see printed with the number.
 
-    Or tasks (`foreword list tasks`): accuracy and the like, with intervals, chance and shots. Fine-tuned runs are scored by
-    `foreword test`, replies by `foreword dialogue`.
+    Or tasks (`foreword list tasks`): accuracy and the like, with intervals, chance and shots. `foreword test` scores
+    fine-tuned runs, `foreword dialogue` replies.
     """
     refuse_others(models)
     words = sort_words(models)

@@ -22,7 +22,7 @@ def score_runs(
 ) -> None:
     """Score fine-tuned runs on their own test set and on other data sets, and say how much is lost on the way.
 
-    Labels are joined where one set's are coarser (entailment, and not). A file of which nothing was learned is asked whole.
+    Labels are joined where one set's are coarser (entailment, and not). A file that was not trained on is scored whole.
     """
     from foreword.basics.messages import Fault
 

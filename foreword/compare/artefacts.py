@@ -1,4 +1,4 @@
-"""Annotation artefacts: a classifier that sees only one of two texts, and words that go with a label (Gururangan et al. 2018).
+"""Annotation artefacts: a classifier that sees one of two texts, words that go with a label (Gururangan et al. 2018).
 
 A set of pairs is clean if the blind classifier does no better than the commonest class.
 """
@@ -67,7 +67,7 @@ def _need_pairs(task: LabelledTask) -> None:
         raise Fault(f"{task.name} is {task.learn.in_words}: there is no second text to be blind to.", "Probe a task of pairs.")
 
 
-# --- cues ---------------------------------------------------------------------------------------------------------------
+# --- cues ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def lengths(examples: Sequence[Example], labels: Sequence[str], side: str = "sec
     return [Length(label, float(np.mean(some)) if some else 0.0) for label, some in sizes.items()]
 
 
-# --- what was found -----------------------------------------------------------------------------------------------------
+# --- what was found -----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

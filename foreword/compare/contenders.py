@@ -1,4 +1,4 @@
-"""What a study tries: seeds, numbers of labels, rates, and who is compared with whom. Every fault before the first run."""
+"""What a study tries, and what is compared with what; every fault is found before the first run."""
 
 from __future__ import annotations
 

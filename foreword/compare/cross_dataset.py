@@ -131,7 +131,7 @@ def meanings(who: LearnedLabels, other: LabelledTask) -> Mapping[str, str]:
 
 
 def matching(who: Sequence[ScoredModel], others: Sequence[LabelledTask]) -> list[tuple[ScoredModel, LabelledTask]]:
-    """Which model can be tested on what. Of the heads of one run some may not fit a data set; if none does, that is a fault."""
+    """Which model can be tested on what. Some heads of a run may not fit a data set; if none does, that is a fault."""
     found = []
     for other in others:
         faults: list[Fault] = []
@@ -146,7 +146,7 @@ def matching(who: Sequence[ScoredModel], others: Sequence[LabelledTask]) -> list
     return found
 
 
-# --- what was found -----------------------------------------------------------------------------------------------------
+# --- what was found -----------------------------------------------------------------------------------------
 
 
 def report(crossed: Sequence[CrossResult], tasks: Sequence[LabelledTask] = ()) -> Report:

@@ -164,7 +164,7 @@ def tokens_a_second(loop: RunLoop, threads: int) -> float:
         torch.set_num_threads(before)
 
 
-# --- in a process of its own --------------------------------------------------------------------------------------------
+# --- in a process of its own --------------------------------------------------------------------------------
 
 _data: Any = None
 _stop: Event | None = None
@@ -186,7 +186,7 @@ def _save_and_end() -> None:
 
 
 def _run(job: Job[Any], hardware: Hardware) -> str:
-    """Empty if it is finished, else why not. Its messages go to a file beside its folder, removed when it is finished."""
+    """Empty if it is finished, else why not. Its messages are in a file beside its folder until it is finished."""
     assert _stop is not None
     if _stop.is_set():
         return STOPPED

@@ -1,4 +1,4 @@
-"""What the seeds of a setting are worth together and beside others, what knowing nothing is, and what they say with one voice."""
+"""Results over seeds, differences seed by seed, and how sure both are: over seeds and over examples."""
 
 from __future__ import annotations
 

@@ -77,8 +77,7 @@ def notes(study: Study) -> list[str]:
             f"A seed has collapsed if it is not above {_each(study.floors, metric.shown)} on dev, "
             "what one answer to everything gets."]
     if any(row.diverged for row in tuned):
-        said.append("Seeds whose loss ran away or became no number (diverged) have collapsed; unless a restart saved them, they "
-                    "count as one answer to everything.")
+        said.append("Seeds that diverged have collapsed; unless a restart saved them, they count as one answer to everything.")
     if any(row.labels for row in tuned):
         said.append("Every seed draws its own labels: the spread over seeds is also that.")
     if any(row.collapsed and "-again-" in str(one.run) for row in tuned for one in row.seeds):
@@ -128,7 +127,8 @@ def _significance(study: Study, one: Difference) -> str:
     elif all(beyond):
         verdict = "significant over seeds and over examples."
     elif any(beyond):
-        verdict = f"significant over {'seeds' if beyond[0] else 'examples'} but not over {'examples' if beyond[0] else 'seeds'}."
+        over, not_over = ("seeds", "examples") if beyond[0] else ("examples", "seeds")
+        verdict = f"significant over {over} but not over {not_over}."
     else:
         verdict = "it may be chance."
     way = "above" if one.mean >= 0 else "below"
@@ -162,7 +162,7 @@ def _finite(bounds: Interval) -> list[float | None]:
     return [finite(one) for one in bounds]
 
 
-# --- plots --------------------------------------------------------------------------------------------------------------
+# --- plots --------------------------------------------------------------------------------------------------
 
 BANDS = "Points are seeds, lines their means, bands the 95% confidence interval of the mean over seeds."
 Line = Sequence[tuple[int, Result]]                  # (place, what was found there)
@@ -202,7 +202,7 @@ def label_curve(study: Study) -> Plot | None:
 
 
 def layers_curve(study: Study) -> Plot | None:
-    """Test by the number of layers transferred (Radford et al. 2018, figure 2, left); nothing where that was not asked."""
+    """Test by the number of layers transferred (Radford et al. 2018, figure 2, left), where that was asked."""
     asked = [one for one in study.results if one.chosen and one.layers is not None]
     if not asked:
         return None

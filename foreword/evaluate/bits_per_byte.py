@@ -28,7 +28,7 @@ class TokenizedText:
     whole: bool = True        # the ids hold all of it
 
     def closed(self, end: int) -> TokenizedText:
-        """With its end to be guessed as well, which counts as a token, a word and a newline, as it does in the literature."""
+        """With its end to be scored as well, which counts as a token, a word and a newline, as in the literature."""
         return TokenizedText(np.append(self.ids, end), self.bytes + 1, self.characters + 1, self.words + 1, self.whole)
 
 
@@ -56,7 +56,7 @@ class Window:
 
 
 def windows(length: int, context: int | None, stride: int | None = None) -> list[Window]:
-    """Windows over a sequence whose first token is given, not guessed. A model reads at most `context` tokens at once."""
+    """Windows over a sequence whose first token is given. A model reads at most `context` tokens at once."""
     if length < 2:
         return []
     if context is None or length <= context + 1:
@@ -112,7 +112,7 @@ class TextScores:
 
 def score_texts(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[TokenizedText], stride: int | None = None,
                 tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64, ends: bool = False) -> TextScores:
-    """Ask a model about documents, `at_once` of them at a time. `ends`: they are closed, and what is said of them says so."""
+    """Score documents, `at_once` of them at a time. `ends`: they are closed, and the policy says so."""
     how = policy(model, stride, tokenizer.has("[end]"), ends)
     scores: list[Score] = []
     logs: list[np.ndarray] = []

@@ -13,7 +13,7 @@ HEAD = ("model", "bits/byte", "bits/char", "word ppl", "token ppl", "tokens")
 
 
 def results(scores: Mapping[str, Score], text: str, weights: Mapping[str, float] | None = None) -> Section:
-    """The table, the best model highlighted on a page, and notes: what was lost, what was mixed, what a token could see."""
+    """The table, the best model highlighted, and notes: what was lost, what was mixed, what a token could see."""
     rows = [(name, _cell(score.bits_per_byte, 4), _cell(score.bits_per_character, 4), _cell(score.word_perplexity, 1),
              _cell(score.perplexity, 2), f"{score.tokens:,}") for name, score in scores.items()]
     costs = [score.bits_per_byte or math.inf for score in scores.values()]

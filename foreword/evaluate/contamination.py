@@ -1,4 +1,4 @@
-"""Scores of the examples a model may have read in training (dirty), of the others (clean), and of all: GPT-3, appendix C."""
+"""Contamination: scores of examples that stand in the training text (dirty), and of the others (GPT-3, appendix C)."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TrainingText:
 
 
 def training_texts(models: Sequence[str], said: str = "") -> dict[str, TrainingText]:
-    """Of each model the text it was trained on: the one that was said, or its run's own if it is soon looked through."""
+    """The training text of each model: the one given, or its run's own if that is small."""
     if said == "none":
         return {}
     if said and not Path(said).exists():

@@ -50,7 +50,7 @@ class DialoguePrompt:
 
 
 def prompts(data: Path, number: int, seed: int = 0, split: str = "", column: str = "text") -> list[DialoguePrompt]:
-    """One prompt from each of at most `number` dialogues, spread over the data: everything before one of its replies."""
+    """One prompt from each of `number` dialogues, spread over the data: everything before one of its replies."""
     every = [turns for turns in _dialogues(data, split, column) if len(turns) > 1]
     if not every:
         raise Fault(f"{data} has no dialogue of two turns.", "Turns are separated by tabs or __eou__, or are a list in jsonl.")
@@ -77,7 +77,7 @@ def _dialogues(data: Path, split: str, column: str) -> Iterator[Sequence[str]]:
 
 
 def answered(chat_model: ChatModel, asked: Sequence[DialoguePrompt], seed: int = 0, tell: Tell | None = None) -> list[Reply]:
-    """An answer to every prompt. Each few prompts have a chance of their own, which no other number of prompts changes."""
+    """A reply to every prompt, whose random numbers do not depend on how many prompts there are."""
     found: list[Reply] = []
     for at in range(0, len(asked), AT_ONCE):
         how = replace(chat_model.sampling, seed=number_of("prompts", seed, at) >> 1)

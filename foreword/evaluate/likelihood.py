@@ -68,13 +68,13 @@ def document_start(tokenizer: Tokenizer) -> np.ndarray:
 
 
 def fit(pair: Pair, context: int | None) -> Pair:
-    """The pair within a model's context: the oldest tokens go first, as in lm-evaluation-harness; the continuation stays."""
+    """The pair within a model's context: the oldest tokens are dropped, as in lm-evaluation-harness."""
     if context is None or len(pair.context) + len(pair.continuation) <= context + 1:
         return pair
     return Pair(pair.context[-max(1, context + 1 - len(pair.continuation)):], pair.continuation)
 
 
-# --- what a model says of them -----------------------------------------------------------------------------------------
+# --- what a model says of them ------------------------------------------------------------------------------
 
 
 def score_continuations(asked: PromptedModel, requests: Sequence[LikelihoodRequest]) -> list[Likelihood]:

@@ -30,7 +30,7 @@ class Score:
 
     @property
     def bits_per_byte(self) -> float | None:
-        """None for a lossy tokenizer: what it leaves out was never paid for, so bytes of the text are not its measure."""
+        """None for a lossy tokenizer: what it leaves out was never paid for."""
         return self.nats / math.log(2) / max(self.bytes, 1) if self.lossless else None
 
     @property

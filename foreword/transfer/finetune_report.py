@@ -60,7 +60,7 @@ def _trained_on(task: LabelledTask, passport: Mapping[str, Any]) -> LabelledTask
     return label_subset(task, tuning.get("labels"), tuning.get("seed", 0))
 
 
-# --- baselines beside the result ----------------------------------------------------------------------------------------
+# --- baselines beside the result ----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Beside:
 
 
 def compared(task: LabelledTask, predicted: Sequence[Any]) -> list[Beside]:
-    """One answer to everything, and the best of a few seconds without a network, both beside the model's predictions."""
+    """One answer to everything, and the best of a few seconds without a network, beside the predictions."""
     measure = METRICS[task.metrics[0]](task.labels)
     mine, found = measure.judge(task.test, predicted), []
     for one in simple_baselines(task):
@@ -140,7 +140,7 @@ def _answers(task: LabelledTask, name: str, rows: Sequence[Mapping[str, Any]]) -
     wrong = mistakes(task, rows)
     return [Section(f"{before}Predictions on test", transfer_kind_of(task.kind).plot(task, [row["answer"] for row in rows])),
             Section(f"{before}Most confident mistakes", *map(_shown, wrong), Text(
-                ["Mistakes on test with the highest confidence, or furthest from the label. Some may be mistakes of the labels."],
+                ["Mistakes with the highest confidence, or furthest from the label. Some may be mistakes of the labels."],
                 note=True, page_only=True) if wrong else None)]
 
 
@@ -152,7 +152,7 @@ class Mistake:
 
 
 def mistakes(task: LabelledTask, rows: Sequence[Mapping[str, Any]], most: int = WORST) -> list[Mistake]:
-    """Where it was wrong and most confident, or furthest from the label. `rows`: the lines of predictions.jsonl for test."""
+    """Where it was wrong and most confident, or furthest from the label. `rows`: lines of predictions.jsonl."""
     kind, found = transfer_kind_of(task.kind), []
     for example, row in zip(task.test, rows, strict=True):
         weight = kind.mistake(example, row)

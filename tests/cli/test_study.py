@@ -69,7 +69,7 @@ def test_a_loss_that_is_no_number_is_said_in_the_table(tmp_path: Path) -> None:
     assert "2 of 2 seeds collapsed" in said
     found = json.loads((tmp_path / "out" / "study.json").read_text(encoding="utf-8"))
     assert found["rows"][0]["diverged"] == 2
-    assert any("became no number (diverged)" in note for note in found["notes"])
+    assert any("diverged" in note for note in found["notes"])
 
 
 def test_what_does_not_go_together_is_refused(tmp_path: Path) -> None:
