@@ -9,6 +9,8 @@ import numpy as np
 
 from foreword.basics.messages import Fault
 
+States = tuple[Any, ...]        # what each model remembers
+
 
 class MixtureOfModels:
     """p = sum_m weight_m * p_m, token by token. Models may answer in numpy or in torch tensors on the CPU."""
@@ -30,18 +32,18 @@ class MixtureOfModels:
             raise Fault(f"{len(models)} models need as many weights, none negative, that sum to 1 "
                         f"(they are {self.weights.tolist()}).")
 
-    def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, tuple[Any, ...]]:
+    def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, States]:
         answers, states = zip(*(model.begin(prompts) for model in self.models))
         return mixed(answers, self.weights), states
 
-    def advance(self, tokens: np.ndarray, state: tuple[Any, ...]) -> tuple[np.ndarray, tuple[Any, ...]]:
+    def advance(self, tokens: np.ndarray, state: States) -> tuple[np.ndarray, States]:
         answers, states = zip(*(model.advance(tokens, own) for model, own in zip(self.models, state)))
         return mixed(answers, self.weights), states
 
-    def select(self, state: tuple[Any, ...], rows: np.ndarray) -> tuple[Any, ...]:
+    def select(self, state: States, rows: np.ndarray) -> States:
         return tuple(model.select(own, rows) for model, own in zip(self.models, state))
 
-    def join(self, state: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
+    def join(self, state: States, other: States) -> States:
         return tuple(model.join(own, more) for model, own, more in zip(self.models, state, other))
 
     def score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:

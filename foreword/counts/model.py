@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -86,17 +86,17 @@ class CountModel(ABC):
         """Turn counts into probabilities; may be called again after more counting."""
 
     @abstractmethod
-    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, Any]:
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
         """Log-probabilities of the next token [batch, size] and a state; an empty prompt is a document's start."""
 
     @abstractmethod
-    def advance(self, tokens: np.ndarray, state: Any) -> tuple[np.ndarray, Any]:
+    def advance(self, tokens: np.ndarray, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The same, one token later."""
 
-    def select(self, state: Any, rows: np.ndarray) -> Any:
+    def select(self, state: np.ndarray, rows: np.ndarray) -> np.ndarray:
         return state[rows]
 
-    def join(self, state: Any, other: Any) -> Any:
+    def join(self, state: np.ndarray, other: np.ndarray) -> np.ndarray:
         return np.concatenate([state, other])
 
     @abstractmethod
