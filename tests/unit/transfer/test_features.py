@@ -210,5 +210,5 @@ def test_a_study_refuses_what_is_for_whole_networks(tmp_path: Path) -> None:
         study(folder("gpt2", tmp_path / "base"), task("classify", 24, 9, 9), tmp_path / "out",
               replace(QUICK, learning_rate=None), Plan(2, grid=True, layers=(0, 1)))
     assert "--grid tries rates for the whole network" in str(found.value)
-    assert "--layers draws the others" in str(found.value)
+    assert "--layers re-initialises the others" in str(found.value)
     assert not (tmp_path / "out").exists()

@@ -121,7 +121,7 @@ def test_another_shape_cannot_be_transferred() -> None:
 
 
 def test_a_network_that_looks_both_ways_guesses_no_tokens() -> None:
-    with pytest.raises(Fault, match="looks both ways"):
+    with pytest.raises(Fault, match="is bidirectional"):
         recipe_for(base("bert"), task("classify"), Tuning(aux=0.5))
 
 
