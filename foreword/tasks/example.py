@@ -67,7 +67,7 @@ class Example:
     @property
     def references(self) -> list[str]:
         """The texts of the right answers; an empty one where there is none."""
-        return [one.text for one in self.spans] or [""]
+        return [self.label] if isinstance(self.label, str) else [one.text for one in self.spans] or [""]
 
 
 def groups(examples: Sequence[Example]) -> dict[str, list[int]]:

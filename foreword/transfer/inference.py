@@ -15,7 +15,7 @@ from foreword.objectives.examples import FromExamples
 from foreword.tasks.example import Example, Prediction
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
-from foreword.transfer.kinds.base import Answer, TransferKind
+from foreword.transfer.kinds.base import Answer, HeadScores, TransferKind
 
 AT_ONCE = 64        # examples in a batch that is only read
 
@@ -39,13 +39,13 @@ def answer_examples(model: Model, objective: FromExamples, kind: TransferKind, e
                     encoded: Sequence[EncodedExample], tokenizer: Tokenizer, hardware: Hardware | None = None,
                     at_once: int = AT_ONCE, watch: Watch | None = None) -> Answers:
     scores, loss = head_scores(model, objective, encoded, tokenizer, hardware, at_once, watch)
-    return Answers(kind.answers(examples, encoded, scores, objective), loss)
+    return Answers(kind.answers(examples, HeadScores(encoded, scores, objective, tokenizer)), loss)
 
 
 @torch.no_grad()
 def head_scores(model: Model, objective: FromExamples, encoded: Sequence[EncodedExample], tokenizer: Tokenizer,
-         hardware: Hardware | None = None, at_once: int = AT_ONCE,
-         watch: Watch | None = None) -> tuple[list[np.ndarray], float]:
+                hardware: Hardware | None = None, at_once: int = AT_ONCE,
+                watch: Watch | None = None) -> tuple[list[np.ndarray], float]:
     """(the head's scores of each, what a guess costs). Those of like length are read together; that changes nothing."""
     hardware = hardware or Hardware()
     model.eval()

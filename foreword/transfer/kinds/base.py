@@ -17,6 +17,7 @@ from foreword.parts.task_heads import Reading
 from foreword.report import Plot
 from foreword.tasks.example import Example, Prediction, Span
 from foreword.tasks.labelled_task import LabelledTask
+from foreword.tokens.tokenizer import Tokenizer
 from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
 
@@ -30,6 +31,16 @@ class Answer:
     label: Prediction                           # as it is judged: of a span its text, "" for none
     scores: dict[str, float] = field(default_factory=dict)
     span: Span | None = None             # where it stands
+
+
+@dataclass(frozen=True)
+class HeadScores:
+    """What a model's head says of encoded examples, and what turns that into answers."""
+
+    encoded: Sequence[EncodedExample]
+    scores: Sequence[np.ndarray]                   # of each
+    objective: FromExamples
+    tokenizer: Tokenizer
 
 
 class TransferKind:
@@ -61,9 +72,8 @@ class TransferKind:
         """The label as the objective needs it; None: it has none."""
         return None if example.label is None else np.asarray(example.label)
 
-    def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
-                objective: FromExamples) -> list[Answer]:
-        """For each example, from what the objective's head says of each encoded one."""
+    def answers(self, examples: Sequence[Example], read: HeadScores) -> list[Answer]:
+        """For each example."""
         raise NotImplementedError
 
     def combined(self, lines: Sequence[Line]) -> Any:

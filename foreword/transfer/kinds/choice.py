@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foreword.batches.encoded import EncodedExample
-from foreword.objectives.examples import FromExamples
 from foreword.report import Plot
 from foreword.report.plots import COUNTS, confusion, confusion_matrix
 from foreword.tasks.example import Example, Prediction
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, Line, TransferKind, softmax
+from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind, softmax
 from foreword.transfer.word_overlap import POWERS, Rarity, words
 
 
@@ -29,10 +28,9 @@ class ChoiceTransfer(TransferKind):
         return [EncodedExample((number,), tuple(encoder.encode(*pair) for pair in pairs), self.target(example, labels))
                 for number, (example, pairs) in enumerate(zip(examples, read))]
 
-    def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
-                objective: FromExamples) -> list[Answer]:
+    def answers(self, examples: Sequence[Example], read: HeadScores) -> list[Answer]:
         return [Answer(int(one.argmax()), {str(place): share for place, share in enumerate(softmax(one).tolist())})
-                for one in scores]
+                for one in read.scores]
 
     def combined(self, lines: Sequence[Line]) -> int:
         return int(super().combined(lines))

@@ -7,16 +7,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foreword.batches.encoded import EncodedExample, EncodedText
+from foreword.batches.encoded import EncodedText
 from foreword.objectives.classify import Classify
-from foreword.objectives.examples import FromExamples
 from foreword.report import Plot
 from foreword.report.plots import COUNTS, confusion, confusion_matrix
 from foreword.tasks.example import Example, Prediction
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, TransferKind, softmax
+from foreword.transfer.kinds.base import Answer, HeadScores, TransferKind, softmax
 
 
 class ClassifyTransfer(TransferKind):
@@ -34,11 +33,10 @@ class ClassifyTransfer(TransferKind):
     def target(self, example: Example, labels: Sequence[str]) -> np.ndarray | None:
         return None if example.label is None else np.asarray(labels.index(str(example.label)))
 
-    def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
-                objective: FromExamples) -> list[Answer]:
-        assert isinstance(objective, Classify)
-        labels = objective.labels
-        return [Answer(labels[int(one.argmax())], dict(zip(labels, softmax(one).tolist()))) for one in scores]
+    def answers(self, examples: Sequence[Example], read: HeadScores) -> list[Answer]:
+        assert isinstance(read.objective, Classify)
+        labels = read.objective.labels
+        return [Answer(labels[int(one.argmax())], dict(zip(labels, softmax(one).tolist()))) for one in read.scores]
 
     def regression(self, strength: float) -> Any:
         linear = baselines.library("sklearn.linear_model")        # on counts newton-cg is ten times as fast as lbfgs

@@ -8,14 +8,13 @@ from typing import ClassVar
 import numpy as np
 
 from foreword.batches.encoded import EncodedExample
-from foreword.objectives.examples import FromExamples
 from foreword.report import Plot
 from foreword.report.plots import histograms
 from foreword.tasks.example import Example, Prediction, groups
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, Line, TransferKind
+from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind
 from foreword.transfer.word_overlap import POWERS, Rarity, words
 
 
@@ -28,9 +27,9 @@ class RankTransfer(TransferKind):
         return [EncodedExample(tuple(members), tuple(encoder.encode(*examples[number].texts) for number in members),
                                _relevance([examples[number] for number in members])) for members in groups(examples).values()]
 
-    def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
-                objective: FromExamples) -> list[Answer]:
-        found = {number: float(score) for one, each in zip(encoded, scores) for number, score in zip(one.examples, each)}
+    def answers(self, examples: Sequence[Example], read: HeadScores) -> list[Answer]:
+        found = {number: float(score) for one, each in zip(read.encoded, read.scores)
+                 for number, score in zip(one.examples, each)}
         return [Answer(found[number]) for number in range(len(examples))]
 
     def baseline(self, task: LabelledTask) -> Baseline:

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import numpy as np
-
-from foreword.batches.encoded import EncodedExample, EncodedText
-from foreword.objectives.examples import FromExamples
+from foreword.batches.encoded import EncodedText
 from foreword.report import Plot
 from foreword.report.plots import scatter
 from foreword.tasks.example import Example, Prediction
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, Line, TransferKind
+from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind
 
 
 class SimilarityTransfer(TransferKind):
@@ -27,9 +24,8 @@ class SimilarityTransfer(TransferKind):
         one = encoder.encode(*example.texts)
         return (one, encoder.encode(*reversed(example.texts))) if encoder.input_format.both_orders else (one,)
 
-    def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
-                objective: FromExamples) -> list[Answer]:
-        return [Answer(float(one)) for one in scores]
+    def answers(self, examples: Sequence[Example], read: HeadScores) -> list[Answer]:
+        return [Answer(float(one)) for one in read.scores]
 
     def regression(self, strength: float) -> Any:
         return baselines.library("sklearn.linear_model").Ridge(alpha=1 / strength, solver="auto")

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foreword.batches.encoded import EncodedExample
-from foreword.objectives.examples import FromExamples
 from foreword.objectives.span import Extract
 from foreword.parts.task_heads import Reading
 from foreword.report import Plot
@@ -18,7 +17,7 @@ from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, Line, TransferKind
+from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind
 from foreword.transfer.word_overlap import WORD, Rarity, words
 
 LENGTHS = (1, 2, 3, 4, 6)                            # words of an answer, for the baseline
@@ -56,12 +55,12 @@ class SpanTransfer(TransferKind):
             found.append(EncodedExample((number,), (sequence,), _target(answer, start, len(part), first, none), spread))
         return found
 
-    def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
-                objective: FromExamples) -> list[Answer]:
+    def answers(self, examples: Sequence[Example], read: HeadScores) -> list[Answer]:
+        objective = read.objective
         assert isinstance(objective, Extract)
         best: list[tuple[float, Span | None]] = [(-np.inf, None)] * len(examples)
         nothing = np.full(len(examples), np.inf)
-        for window, table in zip(encoded, scores):
+        for window, table in zip(read.encoded, read.scores):
             number = window.examples[0]
             assert window.offsets is not None
             none = 0 if objective.reading == "first" else len(table) - 1

@@ -10,7 +10,6 @@ import numpy as np
 
 from foreword.batches.encoded import EncodedExample
 from foreword.objectives.base import NOTHING
-from foreword.objectives.examples import FromExamples
 from foreword.objectives.tag import Tag
 from foreword.report import Plot
 from foreword.report.plots import COUNTS, confusion, confusion_matrix
@@ -19,7 +18,7 @@ from foreword.tasks.example import Example, Prediction, Span
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, judged
 from foreword.transfer.encoding import Encoder
-from foreword.transfer.kinds.base import Answer, Line, TransferKind
+from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind
 
 
 class TagTransfer(TransferKind):
@@ -47,12 +46,11 @@ class TagTransfer(TransferKind):
             found.append(EncodedExample((number,), (sequence,), target if example.label is not None else None, spread))
         return found
 
-    def answers(self, examples: Sequence[Example], encoded: Sequence[EncodedExample], scores: Sequence[np.ndarray],
-                objective: FromExamples) -> list[Answer]:
-        assert isinstance(objective, Tag)
-        labels = objective.labels
+    def answers(self, examples: Sequence[Example], read: HeadScores) -> list[Answer]:
+        assert isinstance(read.objective, Tag)
+        labels = read.objective.labels
         pieces: dict[int, tuple[list[np.ndarray], list[np.ndarray]]] = {}
-        for window, table in zip(encoded, scores):
+        for window, table in zip(read.encoded, read.scores):
             assert window.offsets is not None
             text = window.offsets[:, 0] >= 0
             offsets, tables = pieces.setdefault(window.examples[0], ([], []))

@@ -12,9 +12,11 @@ from foreword.objectives.base import NOTHING
 from foreword.tasks.example import Example, Span
 from foreword.transfer.encoding import shares
 from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.kinds.base import HeadScores
 from foreword.transfer.kinds.span import best_span, trimmed
 from tests.labelled import CHINESE, FAMILIES, GOOD, PLAIN, encoder, examples, ids, input_format, tokenizer
 
+TOKENIZER = tokenizer("bert")
 every_family = pytest.mark.parametrize("family", FAMILIES)
 causal = pytest.mark.parametrize("family", ["gpt2", "gpt1"])
 
@@ -164,7 +166,7 @@ def test_an_answer_is_found_again_at_its_very_characters(one: Example, family: s
         held |= bool(window.target[0] != none)
         scores.append(table)
     assert held, "an answer as short as these is whole in some window"
-    answer, = form.answers([one], encoded, scores, objective)
+    answer, = form.answers([one], HeadScores(encoded, scores, objective, TOKENIZER))
     assert answer.span == one.label[0]
     assert answer.label == one.texts[1][answer.span.start: answer.span.end]
 
@@ -177,11 +179,11 @@ def test_no_answer_is_the_place_where_a_sequence_is_read() -> None:
         assert window.target.tolist() == [place % window.length] * 2
         objective = form.objective((), input_format(family).reading, 0.0).model_copy(update={"none": True})
         table = np.zeros((window.length, 2))
-        assert form.answers([one], [window], [table], objective)[0].label != ""
+        assert form.answers([one], HeadScores([window], [table], objective, TOKENIZER))[0].label != ""
         table[place] = 5
-        assert form.answers([one], [window], [table], objective)[0].label == ""
+        assert form.answers([one], HeadScores([window], [table], objective, TOKENIZER))[0].label == ""
         answered = objective.model_copy(update={"none": False})
-        assert form.answers([one], [window], [table], answered)[0].label != ""
+        assert form.answers([one], HeadScores([window], [table], answered, TOKENIZER))[0].label != ""
 
 
 def test_every_window_must_say_that_there_is_no_answer() -> None:
@@ -192,10 +194,10 @@ def test_every_window_must_say_that_there_is_no_answer() -> None:
     scores = [np.zeros((window.length, 2)) for window in encoded]
     scores[0][0] = 5
     assert len(encoded) > 2
-    assert form.answers([one], encoded, scores, objective)[0].label != ""
+    assert form.answers([one], HeadScores(encoded, scores, objective, TOKENIZER))[0].label != ""
     for table in scores:
         table[0] = 5
-    assert form.answers([one], encoded, scores, objective)[0].label == ""
+    assert form.answers([one], HeadScores(encoded, scores, objective, TOKENIZER))[0].label == ""
 
 
 @settings(max_examples=60, deadline=None)
@@ -236,4 +238,4 @@ def test_every_word_has_its_tag_at_its_first_piece(family: str, length: int) -> 
         table[~asked, 2] = 9                      # what is said elsewhere must not matter
         scores.append(table)
     objective = form.objective(labels, input_format(family).reading, 0.0)
-    assert [answer.label for answer in form.answers(made, encoded, scores, objective)] == [one.label for one in made]
+    assert [answer.label for answer in form.answers(made, HeadScores(encoded, scores, objective, TOKENIZER))] == [one.label for one in made]
