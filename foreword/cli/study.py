@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -55,16 +55,14 @@ def study(
     from foreword.compare.study_file import finetune_study, read_study
     from foreword.training.hardware import Hardware
 
-    given: dict[str, Any] = {"task": task, "data": data, "out": out, "seeds": seeds, "labels": labels, "layers": layers,
+    given: dict[str, object] = {"task": task, "data": data, "out": out, "seeds": seeds, "labels": labels, "layers": layers,
                              "learning_rate": learning_rate, "compare": compare, "epochs": epochs, "grid": grid,
                              "batch_size": batch_size, "restarts": restarts, "ensemble": ensemble, "jobs": jobs, "size": size}
     options = {name: value for name, value in given.items() if value not in (None, "") and value is not False}
     options |= {"vary": dict(_parts(one, "--vary") for one in vary)} if vary else {}
-    for key, value in (_parts(one, "--set") for one in settings or []):
-        if "." in key:
-            options.setdefault("set", {})[key] = value
-        else:
-            options[key] = toml.value(value)
+    pairs = dict(_parts(one, "--set") for one in settings or [])
+    options |= {key: toml.value(value) for key, value in pairs.items() if "." not in key}
+    options |= {"set": section} if (section := {key: value for key, value in pairs.items() if "." in key}) else {}
     spec = read_study(subject, options)
     if spec.model:
         report, folder = finetune_study(spec, Hardware.choose(device, compile="off"))

@@ -9,7 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -179,7 +179,7 @@ def verdict(blind: Blind) -> str:
     return f"The {blind.side} text alone is {above} above the commonest class: {found}"
 
 
-def values(probe: Probe) -> dict[str, Any]:
+def values(probe: Probe) -> dict[str, object]:
     blind = probe.blind
     return {
         "task": probe.task.name, "side": blind.side, "labels": list(probe.task.labels), "notes": list(probe.task.notes),

@@ -7,7 +7,6 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.networks.features import trunk_of
@@ -82,7 +81,7 @@ class Plan:
         return self.curve or (how.labels,)
 
 
-def _refused(do: Callable[..., Any], *given: Any) -> Fault | None:
+def _refused(do: Callable[..., object], *given: object) -> Fault | None:
     try:
         do(*given)
     except Fault as fault:

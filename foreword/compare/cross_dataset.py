@@ -178,7 +178,7 @@ def _points(share: float | None) -> str:
     return "-" if share is None else f"{100 * share:.1f}"
 
 
-def values(crossed: Sequence[CrossResult]) -> list[dict[str, Any]]:
+def values(crossed: Sequence[CrossResult]) -> list[dict[str, object]]:
     return [{"model": one.name, "learned": one.learned, "task": one.task, "labels": list(one.labels), "joined": one.joined,
              "metrics": {score.metric: score.values() for score in one.scores},
              "balanced": one.balanced, "commonest": one.commonest, "drop": one.drop} for one in crossed]

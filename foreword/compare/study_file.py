@@ -15,7 +15,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, Field
 
@@ -36,12 +36,13 @@ from foreword.transfer.label_subset import strata
 from foreword.transfer.tuning import Tuning
 
 
-def _listed(value: object) -> object:
+def _listed(value: object) -> tuple[str, ...]:
     """'16,64,all', [16, 64, 'all'] or 16 -> ('16', '64', 'all')."""
     several = value if isinstance(value, (list, tuple)) else str(value).split(",")
     return tuple(str(one).strip() for one in several if str(one).strip())
 
 
+Value = TypeVar("Value")
 Several = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 
 
@@ -103,7 +104,7 @@ class StudySpec(Spec):
 
     def varied(self) -> list[str]:
         """As --vary takes them."""
-        return [f"{key}={','.join(map(str, _listed(value)))}" for key, value in flat(self.vary)]        # type: ignore[call-overload]
+        return [f"{key}={','.join(_listed(value))}" for key, value in flat(self.vary)]
 
 
 FINETUNING = ("task", "labels", "learning_rate", "layers", "batch_size", "epochs", "patience", "features", "init", "aux",
@@ -111,7 +112,7 @@ FINETUNING = ("task", "labels", "learning_rate", "layers", "batch_size", "epochs
 TRAINING = ("size", "budget", "documents", "column")
 
 
-def flat(values: Mapping[str, Any], at: str = "") -> Iterator[tuple[str, Any]]:
+def flat(values: Mapping[str, object], at: str = "") -> Iterator[tuple[str, object]]:
     """{'a': {'b': 1}} and {'a.b': 1} -> ('a.b', 1)."""
     for key, value in values.items():
         if isinstance(value, Mapping):
@@ -124,7 +125,7 @@ def _written(value: object) -> str:
     return value if isinstance(value, str) else toml.write({"value": value}).partition("=")[2].strip()
 
 
-def read_study(subject: str, options: Mapping[str, Any]) -> StudySpec:
+def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
     """A study file, or a model or a recipe; `options` are laid over what the file says."""
     written = Written()
     path = Path(subject)
@@ -164,11 +165,11 @@ def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[R
     return report(study(model, task, out, how, plan, hardware), out, model.name), out
 
 
-def _only(several: tuple[Any, ...]) -> Any:
+def _only(several: tuple[Value, ...]) -> Value | None:
     return several[0] if len(several) == 1 else None
 
 
-def _more(several: tuple[Any, ...]) -> tuple[Any, ...]:
+def _more(several: tuple[Value, ...]) -> tuple[Value, ...]:
     return several if len(several) > 1 else ()
 
 

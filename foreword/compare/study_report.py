@@ -6,7 +6,7 @@ import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -95,7 +95,7 @@ def _devs(study: Study) -> dict[int | None, int]:
     return {size: len(label_subset(study.task, size, 0).dev) for size in study.floors}
 
 
-def _each(by_labels: dict[int | None, Any], write: Callable[[Any], str] = "{:,}".format) -> str:
+def _each(by_labels: Mapping[int | None, float], write: Callable[[float], str] = "{:,}".format) -> str:
     """'500', or what it is with every number of labels where that differs."""
     said = {size: write(value) for size, value in by_labels.items()}
     if len(set(said.values())) == 1:
@@ -135,7 +135,7 @@ def _significance(study: Study, one: Difference) -> str:
     return f"With {one.labels or 'all'} labels {one.name} is {_number(metric, abs(one.mean))} {way} {one.minus}: {verdict}"
 
 
-def values(study: Study) -> dict[str, Any]:
+def values(study: Study) -> dict[str, object]:
     """The same for programs."""
     return {
         "task": study.task.name, "metric": study.metric, "kept": str(study.kept) if study.kept else None,
@@ -153,7 +153,7 @@ def values(study: Study) -> dict[str, Any]:
     }
 
 
-def _tested(row: Result) -> dict[str, Any]:
+def _tested(row: Result) -> dict[str, object]:
     return {"test": row.test, "sd": finite(row.spread), "min": min(row.tests), "max": max(row.tests),
             "over_seeds": _finite(row.over_seeds), "over_examples": _finite(row.over_examples)}
 

@@ -6,7 +6,6 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foreword.assembly import loader
 from foreword.assembly.build import check_tokenizer
@@ -110,6 +109,6 @@ def report(found: Sequence[Trained], title: str) -> Report:
                   [Section("Every combination", Table(rows, left=(0, 5), best=1, caption=UNIT))], values(found))
 
 
-def values(found: Sequence[Trained]) -> dict[str, Any]:
+def values(found: Sequence[Trained]) -> dict[str, object]:
     return {"runs": [{"settings": list(one.values), "valid": one.mean,
                       "spread": finite(spread(one.seeds)) or 0.0, "seeds": list(one.seeds)} for one in found]}

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from foreword.basics.files import cache_folder
 from foreword.basics.messages import Fault, thousands
@@ -140,7 +139,7 @@ class CleanAndDirty:
         return replace(self.result, prompted=[self.result.prompted[place] for place in places],
                        judged=[self.result.judged[place] for place in places])
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         """For programs."""
         parts = {"all": self.result, "clean": self.part(False), "dirty": self.part(True)}
         return {"size": self.found.size, "dirty": sum(self.found.dirty), "short": self.found.short, "share": self.found.share,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance, number_of
@@ -101,7 +100,7 @@ class DialogueReport:
     def value(self, system: str, metric: ReplyMetric) -> float:
         return metric.of(self.replies[system], self.replies["person"])
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         return {"about": self.about, "prompts": len(self.asked),
                 "systems": {name: {metric.name: self.value(name, metric) for metric in self.metrics} for name in self.replies},
                 "mmi": {one.metric.name: [one.first, one.second, *one.interval] for one in self.differences},
@@ -126,7 +125,7 @@ class DialogueReport:
         return (f"MMI {found} on this data: " + "; ".join(map(str, telling)) + f". {len(self.asked)} prompts, the same "
                 f"candidates with and without choosing, 95% intervals of a paired bootstrap.{near}")
 
-    def rows(self) -> Iterator[dict[str, Any]]:
+    def rows(self) -> Iterator[dict[str, object]]:
         """Every prompt, and what each system answered."""
         for place, prompt in enumerate(self.asked):
             yield {"turns": prompt.turns, **{name: said[place] for name, said in self.replies.items()}}

@@ -23,7 +23,7 @@ class PromptedExample:
     """An example as one model was asked it."""
 
     example: Question
-    requests: tuple[Any, ...]        # with the prompt in front
+    requests: tuple[Request, ...]    # with the prompt in front
     shots: int                       # as many as there was room for
 
 

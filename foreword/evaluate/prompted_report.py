@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from foreword.basics.files import write_text
 from foreword.evaluate.prompted import PromptedExample, TaskResult, shots_in_words
@@ -77,7 +76,7 @@ def notes(results: Sequence[TaskResult]) -> list[str]:
     return [f"{', '.join(tasks)}: {line}" for line, tasks in about.items()]
 
 
-def values(result: TaskResult) -> dict[str, Any]:
+def values(result: TaskResult) -> dict[str, object]:
     """For programs."""
     found = {}
     for name in result.metrics():
@@ -89,7 +88,7 @@ def values(result: TaskResult) -> dict[str, Any]:
             "shots_used": result.shots_used, "notes": result.notes()}
 
 
-def differences(by_model: Mapping[str, Sequence[TaskResult]]) -> list[dict[str, Any]]:
+def differences(by_model: Mapping[str, Sequence[TaskResult]]) -> list[dict[str, object]]:
     found = []
     for first, *others in zip(*by_model.values()):
         for other in others:

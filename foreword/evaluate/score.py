@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from foreword.basics.messages import Fault
 
@@ -52,7 +51,7 @@ class Score:
         parted = self.characters <= LONGEST_WORDS * self.words
         return _exp(self.nats / self.words) if self.lossless and parted else None
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         return {"bits_per_byte": self.bits_per_byte, "bits_per_character": self.bits_per_character,
                 "bits_per_token": self.bits_per_token, "perplexity": self.perplexity,
                 "word_perplexity": self.word_perplexity, "nats": self.nats, "tokens": self.tokens, "bytes": self.bytes,

@@ -78,7 +78,7 @@ class Beside:
         return (first.metric, first.shown, first.between, signed(self.metric, self.difference),
                 between(self.metric, self.interval, True))
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, object]:
         return {**{one.metric: one.values() for one in self.baseline.test},
                 "model_minus_baseline": {"value": self.difference, "interval": list(self.interval)}}
 
