@@ -31,10 +31,14 @@ def entities(tags: Sequence[str]) -> set[Entity]:
 
 
 def in_iob1(tagged: Iterable[Sequence[str]]) -> bool:
-    """Whether some names begin with I- though B- is used: then B- only separates a name from another of its type."""
-    begins = {tag[0] for tags in tagged for before, tag in zip(["O", *tags], tags)
-              if tag[:2] == "B-" or tag[:2] not in ("I-", "B-", "O") or (tag[:2] == "I-" and before[2:] != tag[2:])}
-    return begins == {"B", "I"}
+    """Whether B- is used, but only where a name follows another of its type: all others begin with I-."""
+    used = False
+    for tags in tagged:
+        for before, tag in zip(["O", *tags], tags):
+            if tag[:2] not in ("B-", "I-", "O") or (tag[:2] == "B-" and before[2:] != tag[2:]):
+                return False
+            used = used or tag[:2] == "B-"
+    return used
 
 
 def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:

@@ -69,7 +69,7 @@ class Tagging(LabelledKind):
             return ""
         for split, examples in splits.items():
             splits[split] = [replace(example, label=to_iob2(example.tags)) for example in examples]
-        return "Some names begin with I-, as in IOB1: their first tag became B-, so that B- begins every name (IOB2)."
+        return "The tags are IOB1, where B- only separates two names; they were converted to IOB2, where it begins every name."
 
     def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], list[str]]:
         most = Counter(tag for example in train for tag in example.tags).most_common(1)[0][0]

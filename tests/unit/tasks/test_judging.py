@@ -10,7 +10,7 @@ from scipy import stats
 from sklearn import metrics as sklearn
 
 from foreword.basics.messages import Fault
-from foreword.tasks.entities import entities
+from foreword.tasks.entities import entities, in_iob1, to_iob2
 from foreword.tasks.example import Example, Span
 from foreword.tasks.judging import METRICS, scored
 from foreword.tasks.labelled_task import load
@@ -260,3 +260,13 @@ def test_every_metric_is_1_for_what_is_right():
         elif name in ("map", "mrr"):
             golds, guesses, given = [1.0, 0.0], [0.9, 0.1], {"group": ["q", "q"]}
         assert score(name, golds, guesses, ("a", "b"), interval=True, **given) == pytest.approx(1)
+
+
+@pytest.mark.parametrize(("tags", "iob1"), [
+    ("I-PER B-PER O", True), ("I-PER I-PER O I-LOC", False), ("B-PER I-PER O I-LOC", False), ("I-LOC B-PER", False), ("B-PER I-PER", False),
+    ("B-PER E-PER S-LOC", False), ("NN VB", False), ("I-PER B-PER I-PER O I-ORG", True)])
+def test_iob1_is_what_begins_names_with_i_and_separates_them_with_b(tags, iob1):
+    """An I- that begins a name in a file whose others begin with B- is a mistake of that file, and stays."""
+    said = tags.split()
+    assert in_iob1([said]) == iob1
+    assert entities(to_iob2(said)) == entities(said)
