@@ -16,13 +16,14 @@ from foreword.tasks.labelled.classify import ClassLabels
 from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.tasks.task import Submission, Task
 from foreword.training.hardware import Hardware
+from foreword.transfer import finetune_report
 from foreword.transfer.finetune import finetune
 from foreword.transfer.multitask import folder_of
 from foreword.transfer.predict import Predictor
 from foreword.transfer.tuning import Tuning
 
 GLUE = "glue"
-HEAD = ("task", "metrics", "score on test", "predictions")
+HEAD = ("task", "metrics", "score on test", "baselines", "predictions")
 
 
 def tasks() -> list[Task]:
@@ -48,18 +49,25 @@ def report(model: Path, out: Path, data: Path | None, how: Tuning, hardware: Har
         found = {name: run.passport()["scores"]["test"][name]["value"] for name in metrics}
         scores[task.name], runs[task.name] = sum(found.values()) / len(found), str(run.path)
         written = submit(run, task, asked, task_files.opened(known.name, data)[0], out / "submission")
+        page = finetune_report.report(run, {"": task})
+        page.save(run.path)
         rows.append((task.name, ", ".join(f"{name} {100 * value:.1f}" for name, value in found.items()),
-                     f"{100 * scores[task.name]:.1f}", ", ".join(written)))
+                     f"{100 * scores[task.name]:.1f}", _baselines(page, task.metrics[0]), ", ".join(written)))
     if not scores:
         raise Fault("no task of GLUE has its data here.", "\n    ".join(missing))
     mean = sum(scores.values()) / len(scores)
-    rows.append(("mean", f"of {len(scores)} tasks", f"{100 * mean:.1f}", ""))
+    rows.append(("mean", f"of {len(scores)} tasks", f"{100 * mean:.1f}", "", ""))
     made = Report(f"{model.name} on GLUE", [f"{100 * mean:.1f}, the mean of {len(scores)} of {len(tasks())} tasks."], [
-        Section("Results", Table(rows, left=(0, 1, 3)), Text([
+        Section("Results", Table(rows, left=(0, 1, 3, 4)), Text([
             "Test is the published dev file: GLUE keeps the labels of its own test.", *missing], note=True))],
         {"scores": scores, "mean": mean, "runs": runs, "submission": str(out / "submission")})
     made.save(out)
     return made
+
+
+def _baselines(page: Report, metric: str) -> str:
+    assert isinstance(page.values, dict)
+    return ", ".join(f"{name} {one[metric]['shown']}" for name, one in page.values["baselines"].items())
 
 
 def submit(run: RunFolder, task: LabelledTask, asked: Submission, known: Task, folder: Path) -> list[str]:

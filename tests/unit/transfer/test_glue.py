@@ -36,6 +36,8 @@ def test_what_is_there_is_learned_scored_and_written(tmp_path: Path) -> None:
     assert {line.split("\t")[1] for line in lines[1:]} <= {"0", "1"}, "as the published files write the labels"
     assert not (tmp_path / "out" / "submission" / "STS-B.tsv").exists()
     assert "mean  of 2 tasks" in "\n".join(made.lines())
+    assert any("TF-IDF" in line for line in made.lines()), "baselines stand beside every result"
+    assert (tmp_path / "out" / "cola" / "report.html").is_file()
     again = glue.report(tmp_path / "base", tmp_path / "out", data, QUICK)
     assert again.values == made.values
 
