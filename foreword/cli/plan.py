@@ -25,10 +25,11 @@ def plan(
     import json
 
     from foreword.basics.messages import Fault
-    from foreword.cli.preparing import recipe_for, settings_with, weighed
+    from foreword.cli.preparing import check_text, recipe_for, settings_with, weighed
 
     given = settings_with(settings, budget)
     chosen = recipe_for(recipe, size, given)        # first: a mistyped name need not wait for the rest to be imported
+    check_text(chosen)
     from foreword.runs.plan import lines
     from foreword.runs.plan import plan as planned
     from foreword.tokens.store import TokenStore

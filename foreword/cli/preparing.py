@@ -63,6 +63,7 @@ def chosen_tokenizer(name: str, settings: dict[str, Any]) -> Tokenizer | Tokeniz
 def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str = "text",
               tokenizer: Tokenizer | None = None) -> Path:
     """The store to train on: `data` itself if it is one, else one made from the text there (and kept for the next time)."""
+    check_text(recipe)
     from foreword.text import reading
     from foreword.tokens.build import build_store
     from foreword.tokens.turns import SKIPPED
@@ -83,11 +84,19 @@ def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str =
     return out
 
 
+def check_text(recipe: Recipe) -> None:
+    """The recipe learns from text."""
+    if recipe.objective.labelled:
+        raise Fault(f"{recipe.name} learns from labelled tasks, not from text.",
+                    f"Train it:  foreword train {recipe.name} --from MODEL --data TASK TASK")
+
+
 def data_for(recipe: Recipe, given: Sequence[str], documents: str = "auto", column: str = "text",
              tokenizer: Tokenizer | None = None) -> Path | list[Source]:
     """What to train on: one store, or several with their weights, made of text first where need be."""
     from foreword.batches.mixture import Source
 
+    check_text(recipe)
     parts = weighed(given)
     if len(parts) == 1:
         return store_for(recipe, parts[0][0], documents, column, tokenizer)

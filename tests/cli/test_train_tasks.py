@@ -74,3 +74,10 @@ def test_what_does_not_go_together_is_refused_and_nothing_is_written(base: Path,
     assert "Give one:  --from RUN" in run("train", "mt-dnn", "--data", films, pairs, "--out", tmp_path / "run").fault()
     assert "a name of its own" in run("train", "mt-dnn", "--from", base, "--data", films, films, "--out", tmp_path / "run").fault()
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("verb", [["plan", "mt-dnn"], ["preview", "mt-dnn", "--data"], ["study", "mt-dnn", "--data"]])
+def test_verbs_that_need_text_say_that_its_data_are_tasks(verb: list[str], tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("A text.\n", encoding="utf-8")
+    said = run(*verb, *([tmp_path / "a.txt"] if verb[-1] == "--data" else [])).fault()
+    assert "mt-dnn learns from labelled tasks, not from text." in said
