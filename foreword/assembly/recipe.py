@@ -15,6 +15,7 @@ from foreword.counts.model import CountSpec
 from foreword.networks.base import NetworkSpec
 from foreword.objectives.base import Objective
 from foreword.parts.heads import HeadSpec
+from foreword.tokens.kinds import TokenizerSpec
 from foreword.training.learner import TrainingSpec
 from foreword.vectors.table import VectorTableSpec
 
@@ -38,7 +39,7 @@ class Recipe(Spec):
     head: SerializeAsAny[HeadSpec] | None = None        # count models have none: they answer for themselves
     objective: SerializeAsAny[Objective]
     batches: SerializeAsAny[Cut]
-    tokenizer: SerializeAsAny[Spec]
+    tokenizer: SerializeAsAny[TokenizerSpec]
     training: SerializeAsAny[TrainingSpec]
 
     @field_validator("batches")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
@@ -51,21 +52,18 @@ class _Inert(metaclass=_Anything):
         return decorated if "." in getattr(decorated, "__qualname__", ".") else self
 
 
-class _Finder:
+class _Finder(MetaPathFinder, Loader):
     """Finds `torch` and everything below it: modules that hold anything."""
 
-    @staticmethod
-    def find_spec(name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        return ModuleSpec(name, _Finder, is_package=True) if name.split(".")[0] == "torch" else None      # type: ignore[arg-type]
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        return ModuleSpec(name, self, is_package=True) if name.split(".")[0] == "torch" else None
 
-    @staticmethod
-    def create_module(spec: ModuleSpec) -> ModuleType:
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = ModuleType(spec.name)
-        module.__getattr__ = lambda name: getattr(_Inert, name)       # type: ignore[method-assign]
+        module.__dict__["__getattr__"] = lambda name: getattr(_Inert, name)
         return module
 
-    @staticmethod
-    def exec_module(module: ModuleType) -> None:
+    def exec_module(self, module: ModuleType) -> None:
         """There is nothing to run."""
 
 
@@ -75,12 +73,12 @@ def _stand_in() -> Iterator[None]:
     if "torch" in sys.modules:
         yield
         return
-    before = set(sys.modules)
-    sys.meta_path.insert(0, _Finder)
+    before, finder = set(sys.modules), _Finder()
+    sys.meta_path.insert(0, finder)
     try:
         yield
     finally:
-        sys.meta_path.remove(_Finder)
+        sys.meta_path.remove(finder)
         for name in set(sys.modules) - before:
             if name.split(".")[0] in ("torch", "foreword"):
                 module = sys.modules.pop(name)

@@ -97,13 +97,13 @@ Data = TokenStore | Mixture
 
 
 def open_data(data: Path | Sequence[Source], split: str) -> Data:
-    return Mixture.open(data, split) if isinstance(data, list | tuple) else TokenStore.open(Path(data), split)      # type: ignore[arg-type]
+    return TokenStore.open(Path(data), split) if isinstance(data, str | Path) else Mixture.open(data, split)
 
 
 def open_if_there(data: Path | Sequence[Source], split: str) -> Data | None:
     """None if a store, or one of several, has no text in this split."""
-    folders = [source.folder for source in data] if isinstance(data, list | tuple) else [data]
-    return open_data(data, split) if all(TokenStore.has(Path(folder), split) for folder in folders) else None      # type: ignore[arg-type]
+    folders = [Path(data)] if isinstance(data, str | Path) else [source.folder for source in data]
+    return open_data(data, split) if all(TokenStore.has(folder, split) for folder in folders) else None
 
 
 def cutter_over(data: Data, cut: Cut, batch_size: int, seed: int) -> Cutter:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -56,7 +57,8 @@ def converse(conversation: Conversation, person: bool) -> None:
     from foreword.basics.messages import Fault, did_you_mean
     from foreword.basics.progress import say
 
-    sys.stdin.reconfigure(errors="replace")        # type: ignore[union-attr]
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
     if person:
         import readline  # noqa: F401  gives `input` a line that can be edited
         say("Say something. /help lists what else there is; Ctrl-D leaves.")

@@ -78,7 +78,7 @@ def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str =
     if not (out / "store.json").is_file():
         say(f"{data} is text: making a store of it in {out}")
         out.parent.mkdir(parents=True, exist_ok=True)
-        build_store([data], out, tokenizer or recipe.tokenizer, documents=documents, column=column)      # type: ignore[arg-type]
+        build_store([data], out, tokenizer or recipe.tokenizer, documents=documents, column=column)
     else:
         say(f"{data} is text: using the store made of it before, {out}")
     return out
@@ -150,7 +150,7 @@ def shared_tokenizer(recipe: Recipe, paths: Sequence[Path], documents: str, colu
     folder = cache_folder() / "tokenizers" / key
     if not folder.is_dir():
         say("one tokenizer is learned from the text of all sources together")
-        learned = learn_tokenizer(paths, recipe.tokenizer, documents, column)        # type: ignore[arg-type]
+        learned = learn_tokenizer(paths, recipe.tokenizer, documents, column)
         folder.parent.mkdir(parents=True, exist_ok=True)
         write_folder(folder, learned.save)
     return Tokenizer.load(whole_folder(folder))
