@@ -59,7 +59,8 @@ def report(model: Path, out: Path, data: Path | None, how: Tuning, hardware: Har
     rows.append(("mean", f"of {len(scores)} tasks", f"{100 * mean:.1f}", "", ""))
     made = Report(f"{model.name} on GLUE", [f"{100 * mean:.1f}, the mean of {len(scores)} of {len(tasks())} tasks."], [
         Section("Results", Table(rows, left=(0, 1, 3, 4)), Text([
-            "Test is the published dev file: GLUE keeps the labels of its own test.", *missing], note=True))],
+            "Test is the published dev file: GLUE keeps the labels of its own test.",
+            f"Predictions to submit are in {out / 'submission'}.", *missing], note=True))],
         {"scores": scores, "mean": mean, "runs": runs, "submission": str(out / "submission")})
     made.save(out)
     return made
