@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from foreword.assembly.catalogue import RECIPES, find, shown
 from foreword.basics import toml
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.sections import Written, construct
 
@@ -19,7 +20,7 @@ DEEPEST = 3       # generations of `extends`: more cannot be read at a glance
 
 def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool = True) -> Written:
     """The merged values of a recipe before they are checked. Only a file that the user named may import code."""
-    chain: list[tuple[Path, dict[str, Any], dict[toml.Path_, int]]] = []
+    chain: list[tuple[Path, JsonObject, dict[toml.Path_, int]]] = []
     path: Path | None = find(name)
     while path is not None:
         values, lines = toml.read(path)
@@ -52,7 +53,7 @@ def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool
     return merged
 
 
-def _lay_shared_sizes(merged: Written, values: dict[str, Any], lines: dict[toml.Path_, int]) -> None:
+def _lay_shared_sizes(merged: Written, values: JsonObject, lines: dict[toml.Path_, int]) -> None:
     """A size that is `like` one of recipes/sizes begins with what stands there."""
     for size, given in values.get("sizes", {}).items():
         if not isinstance(given, dict) or "like" not in given:
@@ -87,7 +88,7 @@ def _parent(name: str, child: Path) -> Path:
     return beside if beside.suffix == ".toml" and beside.is_file() else find(name)
 
 
-def _complete(values: dict[str, Any]) -> bool:
+def _complete(values: JsonObject) -> bool:
     """A saved recipe is already resolved: it tells its parent but needs nothing from it, since every section says its kind."""
     return all("kind" in values.get(section, {}) for section in ("network", "objective", "batches", "tokenizer", "training"))
 
@@ -97,7 +98,7 @@ def load(name: str, size: str = "", settings: Sequence[str] = (), named: bool = 
     return _checked(written(name, size, settings, named))
 
 
-def from_values(values: dict[str, Any], source: str, settings: Sequence[str] = ()) -> Recipe:
+def from_values(values: JsonObject, source: str, settings: Sequence[str] = ()) -> Recipe:
     """A recipe from plain values (a model folder's config), checked in the same way. Its dotted kinds import nothing."""
     merged = Written()
     merged.lay_over(values, {(key,): source for key in values})

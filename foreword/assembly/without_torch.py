@@ -15,10 +15,11 @@ from types import ModuleType
 from typing import Any
 
 from foreword.assembly import loader
+from foreword.basics.files import JsonObject
 from foreword.basics.sections import Written
 
 
-def resolved(name: str, size: str = "", settings: Sequence[str] = ()) -> tuple[dict[str, Any], Written]:
+def resolved(name: str, size: str = "", settings: Sequence[str] = ()) -> tuple[JsonObject, Written]:
     """(all values of a checked recipe, the same as they were written); or all that is wrong with it."""
     found = loader.written(name, size, settings)
     if any(":" in kind for kind in found.trusted):        # the user's own code may need torch for more than definitions

@@ -12,6 +12,8 @@ from typing import Any
 
 from foreword.basics.messages import Fault, RunFailed
 
+JsonObject = dict[str, Any]        # what a JSON or TOML file holds, as far as no type of its own says more
+
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
     """`write` fills a temporary file beside `path`; only a complete one takes the name."""

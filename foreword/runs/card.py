@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from foreword.assembly.recipe import Recipe
+from foreword.basics.files import JsonObject
 from foreword.batches.mixture import Data
 from foreword.exchange.hugging_face import family_of
 from foreword.training.trainer import Progress
 
 
-def card(recipe: Recipe, progress: Progress, store: Data, sources: Sequence[dict[str, Any]] = ()) -> str:
+def card(recipe: Recipe, progress: Progress, store: Data, sources: Sequence[JsonObject] = ()) -> str:
     family = family_of(recipe)
     opens = f"`transformers` (`{family.model_type}`) and " if family else ""
     task = "text-generation" if "generate" in recipe.abilities() else "fill-mask"
@@ -30,7 +30,7 @@ This folder opens with {opens}`foreword.load`. How it was trained, to the last s
 """
 
 
-def _mixed(sources: Sequence[dict[str, Any]]) -> str:
+def _mixed(sources: Sequence[JsonObject]) -> str:
     if not sources:
         return ""
     lines = [f"| {one['name']} | {one['weight']:.1%} | {one['tokens']:,} | {one['epochs']:.3f} |" for one in sources]

@@ -16,7 +16,7 @@ from foreword.assembly import loader
 from foreword.assembly.difference import difference
 from foreword.assembly.recipe import Recipe
 from foreword.basics import toml
-from foreword.basics.files import read_json, whole_folder, write_folder, write_json, write_text
+from foreword.basics.files import JsonObject, read_json, whole_folder, write_folder, write_json, write_text
 from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.progress import say
 from foreword.exchange import hugging_face
@@ -63,7 +63,7 @@ class RunFolder:
     def recipe(self) -> Recipe:
         return loader.load(str(self.path / "recipe.toml"), named=False)
 
-    def passport(self) -> dict[str, Any]:
+    def passport(self) -> JsonObject:
         path = self.path / "passport.json"
         return read_json(path) if path.is_file() else {}
 
@@ -71,12 +71,12 @@ class RunFolder:
         """Add facts to the passport."""
         write_json(self.path / "passport.json", {**self.passport(), **facts})
 
-    def note(self, record: dict[str, Any]) -> None:
+    def note(self, record: JsonObject) -> None:
         """One object more in metrics.jsonl."""
         with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
             file.write(json.dumps(record) + "\n")
 
-    def metrics(self) -> list[dict[str, Any]]:
+    def metrics(self) -> list[JsonObject]:
         """All complete records; a line that a kill cut short is not one."""
         path = self.path / "metrics.jsonl"
         found = []

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from foreword.assembly.recipe import Recipe
 from foreword.basics.budget import Budget
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import duration, thousands
 from foreword.runs.needs import Needs, needs
 from foreword.runs.pace import pace
@@ -19,7 +19,7 @@ DAY = 86400.0
 
 
 def plan(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware, sources: Mapping[str, tuple[int, float]] | None = None,
-         timed: bool = True) -> dict[str, Any]:
+         timed: bool = True) -> JsonObject:
     """Everything as plain numbers. `sources`: what is trained on, (tokens of an epoch, share of what is read) by name."""
     found, spec = needs(recipe, vocabulary, hardware), recipe.training
     recompute = bool(getattr(spec, "recompute", False))
@@ -41,14 +41,14 @@ def plan(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware, sources: Ma
     }
 
 
-def _memory(found: Needs, at_once: int, recompute: bool, free: int, rows: dict[str, int]) -> dict[str, Any]:
+def _memory(found: Needs, at_once: int, recompute: bool, free: int, rows: dict[str, int]) -> JsonObject:
     return {"weights": found.weights, "gradients": found.gradients, "optimizer": found.optimizer, "logits": found.beside,
             "row": found.row, "row_recomputed": found.row_recomputed, "peak": found.peak(at_once, recompute), "free": free,
             "rows_that_fit": rows["as_it_is"], "rows_that_fit_recomputed": rows["recomputed"]}
 
 
 def _budget(recipe: Recipe, found: Needs, epoch: int, speed: float | None,
-            sources: Mapping[str, tuple[int, float]]) -> dict[str, Any]:
+            sources: Mapping[str, tuple[int, float]]) -> JsonObject:
     """The recipe's budget in every unit that can be known."""
     budget, step = Budget.parse(recipe.training.budget), recipe.training.batch_size * found.positions
     tokens = {"tokens": budget.amount, "steps": budget.amount * step,
@@ -63,7 +63,7 @@ def _budget(recipe: Recipe, found: Needs, epoch: int, speed: float | None,
                         for name, (size, share) in sources.items()}}
 
 
-def lines(found: dict[str, Any]) -> Iterator[str]:
+def lines(found: JsonObject) -> Iterator[str]:
     """A plan as a person reads it."""
     memory, batch, work = found["memory"], found["batch"], found["flops_per_token"]
     name = f"{found['recipe']} {found['size']}".strip()
@@ -79,7 +79,7 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
     yield from _times(found)
 
 
-def _fits(found: dict[str, Any]) -> str:
+def _fits(found: JsonObject) -> str:
     memory, batch = found["memory"], found["batch"]
     fit, again = memory["rows_that_fit"], memory["rows_that_fit_recomputed"]
     free = f"{_bytes(memory['free'])} are free"
@@ -95,7 +95,7 @@ def _fits(found: dict[str, Any]) -> str:
     return f"not one row, even with training.recompute=true: {_bytes(least + memory['row_recomputed'])} are needed, {free}"
 
 
-def _times(found: dict[str, Any]) -> Iterator[str]:
+def _times(found: JsonObject) -> Iterator[str]:
     budget, speed = found["budget"], found["pace"]
     if speed:
         yield (f"pace     {_pace(speed['tokens_per_second'])} tokens/s, from {speed['timed']}; matrix product "

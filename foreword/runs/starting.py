@@ -10,6 +10,7 @@ import torch
 
 from foreword.assembly.difference import difference
 from foreword.assembly.recipe import Recipe
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults
 from foreword.networks.base import Model
 from foreword.runs.folder import RunFolder
@@ -48,7 +49,7 @@ def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> 
     return {"path": str(path), "weights": digest.hexdigest()}
 
 
-def _shape(recipe: Recipe) -> dict[str, Any]:
+def _shape(recipe: Recipe) -> JsonObject:
     return {key: value for key, value in recipe.network.model_dump(mode="json").items() if key not in FREE}
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 from tokenizers import Tokenizer as Backend
 from tokenizers import pre_tokenizers, trainers
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
 from foreword.tokens import backends
@@ -155,7 +156,7 @@ class CharBPE(TokenizerSpec):
     def train(self, texts: Iterator[str]) -> Tokenizer:
         kept = list(texts)
 
-        def train(size: int, first: list[str]) -> dict[str, Any]:
+        def train(size: int, first: list[str]) -> JsonObject:
             trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=self.minimum, show_progress=False,
                                           special_tokens=first, end_of_word_suffix=WORD_END)
             return _trained(backends.lowercase_bpe({UNKNOWN: 0}, []), trainer, iter(kept))
@@ -182,7 +183,7 @@ class WordPiece(TokenizerSpec):
         kept = list(texts)
         specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
-        def train(size: int, first: list[str]) -> dict[str, Any]:
+        def train(size: int, first: list[str]) -> JsonObject:
             trainer = trainers.WordPieceTrainer(vocab_size=size, min_frequency=self.minimum, show_progress=False,
                                                 special_tokens=first, continuing_subword_prefix="##")
             empty = backends.wordpiece({special: id for id, special in enumerate(specials)}, self.lowercase)
@@ -218,7 +219,7 @@ class Unigram(TokenizerSpec):
         return self._tokenizer(backend, {"[unknown]": UNKNOWN, **specials})
 
 
-def _trained(backend: Backend, trainer: trainers.Trainer, texts: Iterator[str]) -> dict[str, Any]:
+def _trained(backend: Backend, trainer: trainers.Trainer, texts: Iterator[str]) -> JsonObject:
     """The model part of tokenizer.json after training."""
     length = 0
 
@@ -234,11 +235,11 @@ def _trained(backend: Backend, trainer: trainers.Trainer, texts: Iterator[str]) 
     return json.loads(backend.to_str())["model"]
 
 
-def _merges(model: dict[str, Any]) -> backends.Merges:
+def _merges(model: JsonObject) -> backends.Merges:
     return [(left, right) for left, right in model["merges"]]
 
 
-def _alphabet(train: Callable[[int, list[str]], dict[str, Any]], specials: list[str]) -> list[str]:
+def _alphabet(train: Callable[[int, list[str]], JsonObject], specials: list[str]) -> list[str]:
     """The specials and the single characters with their marks, in order.
 
     The library numbers marked characters (`a</w>`, `##a`) in the order of a hash table seeded at random, and the

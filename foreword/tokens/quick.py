@@ -14,12 +14,12 @@ import threading
 import weakref
 from collections.abc import Callable, Iterable
 from functools import cache
-from typing import Any
 
 import numpy as np
 from tokenizers import Tokenizer as Backend
 from tokenizers import pre_tokenizers
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import RunFailed
 from foreword.kernels import tokenize
 from foreword.kernels.tokenize import address
@@ -44,7 +44,7 @@ def quick_encoder(backend: Backend) -> Encode | None:
     return compiled_encoder(backend, content) or tiktoken_encoder(backend, content)
 
 
-def compiled_encoder(backend: Backend, content: dict[str, Any]) -> Encode | None:
+def compiled_encoder(backend: Backend, content: JsonObject) -> Encode | None:
     library = tokenize.library()
     if library is None:
         return None
@@ -72,7 +72,7 @@ def compiled_encoder(backend: Backend, content: dict[str, Any]) -> Encode | None
     return encode
 
 
-def tiktoken_encoder(backend: Backend, content: dict[str, Any]) -> Encode | None:
+def tiktoken_encoder(backend: Backend, content: JsonObject) -> Encode | None:
     try:
         import tiktoken
     except ImportError:
@@ -122,7 +122,7 @@ def split_classes() -> CharacterTable:
     return CharacterTable(describe)
 
 
-def _plain(content: dict[str, Any]) -> bool:
+def _plain(content: JsonObject) -> bool:
     """Whether it is byte-level BPE with GPT-2's split and nothing else."""
     model, split = content["model"], content.get("pre_tokenizer") or {}
     if model.get("type") != "BPE" or content.get("normalizer") is not None or split.get("type") != "ByteLevel":
@@ -133,12 +133,12 @@ def _plain(content: dict[str, Any]) -> bool:
             and set(backends.byte_letters()) <= set(model["vocab"]))
 
 
-def _merges(content: dict[str, Any]) -> list[tuple[str, str]]:
+def _merges(content: JsonObject) -> list[tuple[str, str]]:
     merges = content["model"]["merges"]
     return [(merge[0], merge[1]) for merge in (merge if isinstance(merge, list) else merge.split(" ") for merge in merges)]
 
 
-def _ranks(backend: Backend, content: dict[str, Any]) -> dict[bytes, int] | None:
+def _ranks(backend: Backend, content: JsonObject) -> dict[bytes, int] | None:
     """The bytes of every token and its id, if merging by lowest id is this tokenizer's rule."""
     specials = {token["content"] for token in content.get("added_tokens", [])}
     vocabulary = {piece: id for piece, id in content["model"]["vocab"].items() if piece not in specials}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer as Backend
 
-from foreword.basics.files import read_json, write_json, write_text
+from foreword.basics.files import JsonObject, read_json, write_json, write_text
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.kernels import tokenize
 from foreword.tokens import backends, quick
@@ -169,9 +169,9 @@ class Tokenizer:
         kind, lossless = _kind(json.loads(backend.to_str()))
         return cls(backend, kind, lossless, _specials(backend, config))
 
-    def _config(self) -> dict[str, Any]:
+    def _config(self) -> JsonObject:
         known = "RobertaTokenizer" if self.separators == 2 else CLASSES.get(self.kind, "PreTrainedTokenizerFast")
-        config: dict[str, Any] = {"tokenizer_class": known}
+        config: JsonObject = {"tokenizer_class": known}
         for name, field in FIELDS.items():
             if name in self.specials:
                 config[field] = self.specials[name]
@@ -253,11 +253,11 @@ _BYTE = re.compile("<0x[0-9A-F]{2}>")
 _SPAN = re.compile(r"<extra_id_(\d+)>")
 
 
-def _json(path: Path) -> dict[str, Any]:
+def _json(path: Path) -> JsonObject:
     return read_json(path) if path.is_file() else {}
 
 
-def _backend(folder: Path, config: dict[str, Any]) -> Backend:
+def _backend(folder: Path, config: JsonObject) -> Backend:
     if (folder / "tokenizer.json").is_file():
         content = json.dumps(read_json(folder / "tokenizer.json"))
         try:
@@ -296,7 +296,7 @@ def read_vocabulary(path: Path) -> dict[str, int]:
     return {line.rstrip("\r"): number for number, line in enumerate(lines)}
 
 
-def _kind(content: dict[str, Any]) -> tuple[str, bool]:
+def _kind(content: JsonObject) -> tuple[str, bool]:
     """Which of our kinds a tokenizer.json is, and whether it gives back every text as it was."""
     model, splitter, normalizer = content["model"], content.get("pre_tokenizer") or {}, content.get("normalizer")
     steps = splitter.get("pretokenizers", [splitter])
@@ -313,7 +313,7 @@ def _kind(content: dict[str, Any]) -> tuple[str, bool]:
     return {"WordPiece": "wordpiece", "WordLevel": "word", "Unigram": "unigram"}.get(type, "bpe"), False
 
 
-def _specials(backend: Backend, config: dict[str, Any]) -> dict[str, str]:
+def _specials(backend: Backend, config: JsonObject) -> dict[str, str]:
     """As the folder's configuration says; what it leaves out, by the customary names the vocabulary holds."""
     added = {token.content for token in backend.get_added_tokens_decoder().values() if token.special}
     specials: dict[str, str] = {}
