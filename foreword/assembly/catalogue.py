@@ -36,7 +36,7 @@ def entries() -> list[Entry]:
             line.append(above)
         sizes = {size: given for one in reversed(line) for size, given in one.get("sizes", {}).items()}
         comment = [line.lstrip("# ").strip() for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
-        found[name] = Entry(name, path.stem[:4], mine.get("paper", parent.get("paper", "")), mine.get("extends", ""),
+        found[name] = Entry(name, path.stem[:4], mine.get("paper") or parent.get("paper") or "", mine.get("extends", ""),
                             tuple(size for size, given in sizes.items() if given is not False),
                             comment[0] if comment else "")
     return list(found.values())

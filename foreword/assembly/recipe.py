@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from pydantic import SerializeAsAny, ValidationInfo, field_validator
 
 from foreword import batches, counts, networks, objectives, parts, tokens, training, vectors
+from foreword.basics.files import JsonObject
 from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.batches.cuts import Cut, RowSize
@@ -79,7 +80,7 @@ class Recipe(Spec):
             found.append(("head", "a network needs a head to guess tokens: [head] kind = \"softmax\"."))
         return found
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> JsonObject:
         """The recipe as plain values, the form in which it is written and read."""
         return self.model_dump(mode="json", exclude_none=True)
 

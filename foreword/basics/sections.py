@@ -10,6 +10,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from foreword.basics import toml
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.spec import Spec
 
@@ -18,7 +19,7 @@ from foreword.basics.spec import Spec
 class Written:
     """Values merged from several places, and where each came from."""
 
-    values: dict[str, Any] = field(default_factory=dict)
+    values: JsonObject = field(default_factory=dict)
     places: dict[toml.Path_, str] = field(default_factory=dict)
     trusted: set[str] = field(default_factory=set)       # dotted kinds that the user named: only these import a module
 
@@ -29,9 +30,9 @@ class Written:
         for value in values.values() if isinstance(values, dict) else values if isinstance(values, list) else ():
             self.trust(value)
 
-    def lay_over(self, values: dict[str, Any], places: dict[toml.Path_, str], at: toml.Path_ = ()) -> None:
+    def lay_over(self, values: JsonObject, places: dict[toml.Path_, str], at: toml.Path_ = ()) -> None:
         """Put `values` on top. A new `kind` drops every setting of the part that stood there, in every size as well."""
-        mine: dict[str, Any] = self.values
+        mine: JsonObject = self.values
         for name in at:
             mine = mine.setdefault(name, {})
         for key, value in values.items():
@@ -73,7 +74,7 @@ def _nearest(places: dict[toml.Path_, str], path: toml.Path_) -> str:
     return next(iter(places.values()), "").rsplit(":", 1)[0]
 
 
-def construct(cls: type[Spec], values: dict[str, Any], source: Written, at: toml.Path_, faults: list[Fault]) -> Any:
+def construct(cls: type[Spec], values: JsonObject, source: Written, at: toml.Path_, faults: list[Fault]) -> Any:
     """`cls` from plain values, its chosen parts first; None, and a fault for each thing wrong, if it cannot be."""
     before = len(faults)
     ready = {name: value for name, value in values.items() if name not in cls.retired or value != cls.retired[name]}
@@ -110,7 +111,7 @@ def _has_none(value: Any) -> bool:
     return value is None or (isinstance(value, list) and any(item is None for item in value))
 
 
-def _chosen(table: Any, item: dict[str, Any], source: Written, at: toml.Path_, faults: list[Fault]) -> Any:
+def _chosen(table: Any, item: JsonObject, source: Written, at: toml.Path_, faults: list[Fault]) -> Any:
     name = item.get("kind")
     if not isinstance(name, str):
         faults.append(Fault(f"it must say its kind, one of {', '.join(table.names())}.", where=_where(source, at)))

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 
 Path_ = tuple[str, ...]
@@ -16,7 +17,7 @@ _HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([A-Za-z0-9_\-.\"']+)\s*=")
 
 
-def read(path: Path) -> tuple[dict[str, Any], dict[Path_, int]]:
+def read(path: Path) -> tuple[JsonObject, dict[Path_, int]]:
     """The values of a file, and the line on which each key stands."""
     try:
         text = path.read_bytes().decode("utf-8")
@@ -49,12 +50,12 @@ def value(text: str) -> Any:
         return text
 
 
-def write(values: dict[str, Any]) -> str:
+def write(values: JsonObject) -> str:
     """Values as TOML: plain keys first, then one section for each table."""
     return "\n".join(_section(values, ())).strip() + "\n"
 
 
-def _section(values: dict[str, Any], at: Path_) -> Iterator[str]:
+def _section(values: JsonObject, at: Path_) -> Iterator[str]:
     plain = {key: item for key, item in values.items() if not isinstance(item, dict)}
     tables = {key: item for key, item in values.items() if isinstance(item, dict)}
     if at and (plain or not tables):

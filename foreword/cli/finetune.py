@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
+from foreword.basics.files import JsonObject
 from foreword.cli.options import Device, Json, Set
 
 
@@ -68,7 +69,7 @@ def finetune(
         print(run.path)
 
 
-def split_settings(settings: Sequence[str], names: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
+def split_settings(settings: Sequence[str], names: Sequence[str]) -> tuple[JsonObject, list[str]]:
     """(settings of fine-tuning itself, which have no section; those of the recipe)"""
     from foreword.basics import toml
     from foreword.basics.messages import Fault, did_you_mean

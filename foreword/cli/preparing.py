@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from foreword.basics.files import cache_folder, whole_folder, write_folder
+from foreword.basics.files import JsonObject, cache_folder, whole_folder, write_folder
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.progress import say
 
@@ -39,7 +39,7 @@ def shares(text: str) -> tuple[float, float, float]:
     return train, valid, test
 
 
-def chosen_tokenizer(name: str, settings: dict[str, Any]) -> Tokenizer | TokenizerSpec:
+def chosen_tokenizer(name: str, settings: JsonObject) -> Tokenizer | TokenizerSpec:
     """A kind to be trained, or the tokenizer of a run, a store or a model folder."""
     from foreword.tokens import KINDS
     from foreword.tokens.tokenizer import Tokenizer

@@ -6,13 +6,12 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
 from foreword.basics import toml
 from foreword.basics.budget import Budget
-from foreword.basics.files import read_json, write_atomically, write_json
+from foreword.basics.files import JsonObject, read_json, write_atomically, write_json
 from foreword.basics.messages import Fault, RunFailed, duration, thousands
 from foreword.basics.progress import say, ticking
 from foreword.compare.continuations import continuations
@@ -93,7 +92,7 @@ def size_for(budget: str) -> str:
     return "desktop" if given.unit == "seconds" and given.amount >= LONG else "laptop"
 
 
-def gather(data: Sequence[Path], out: Path, documents: str = "auto") -> tuple[Path, dict[str, Any]]:
+def gather(data: Sequence[Path], out: Path, documents: str = "auto") -> tuple[Path, JsonObject]:
     """The documents, without near-duplicates, as one jsonl file: copies in the held-out text would flatter every model."""
     path, counted = out / "corpus.jsonl", out / "corpus.json"
     said = ", ".join(map(str, data)) if data else "documentation found on this machine"
@@ -103,7 +102,7 @@ def gather(data: Sequence[Path], out: Path, documents: str = "auto") -> tuple[Pa
         if before["origin"] != origin:
             raise Fault(f"{out} holds a demonstration on other text ({before['text']}).", "Choose another --out.")
         return path, before
-    report: dict[str, Any] = {"text": said, "origin": origin}
+    report: JsonObject = {"text": said, "origin": origin}
     source = reading.documents(list(data), documents=documents) if data else found_documents()
     say(f"gathering text: {said}")
 
@@ -122,7 +121,7 @@ def gather(data: Sequence[Path], out: Path, documents: str = "auto") -> tuple[Pa
     return path, report
 
 
-def report(scores: dict[str, Score], writers: dict[str, LoadedModel], run: RunFolder, gathered: dict[str, Any],
+def report(scores: dict[str, Score], writers: dict[str, LoadedModel], run: RunFolder, gathered: JsonObject,
            weights: dict[str, float], mixed: str, table: Section) -> Report:
     written = continuations(writers, held_out_texts(run), SAMPLES)
     passport, recipe = run.passport(), run.recipe()
@@ -177,7 +176,7 @@ def verdict(scores: dict[str, Score], weights: dict[str, float], mixed: str, sec
     return lines
 
 
-def facts(gathered: dict[str, Any], passport: dict[str, Any], recipe: Recipe, weights: dict[str, float]) -> list[tuple[str, str]]:
+def facts(gathered: JsonObject, passport: JsonObject, recipe: Recipe, weights: dict[str, float]) -> list[tuple[str, str]]:
     return [
         ("text", f"{gathered['text']}: {gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out "
                  f"{gathered['exact']:,} exact and {gathered['near']:,} near duplicates of {gathered['read']:,}"),

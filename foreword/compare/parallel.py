@@ -18,6 +18,7 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 import torch
 
 from foreword.basics.cores import cores
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Diverged, Interrupted, RunFailed, thousands
 from foreword.basics.processes import end_at_once, process_pool
 from foreword.basics.progress import say, ticking
@@ -125,7 +126,7 @@ class JobRunner(Generic[Data]):
         self.shown.close()
 
 
-def _over(passport: dict[str, Any]) -> bool:
+def _over(passport: JsonObject) -> bool:
     return bool(passport.get("finished")) or "diverged" in passport
 
 

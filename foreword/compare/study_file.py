@@ -15,11 +15,12 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, Field
 
 from foreword.basics import toml
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults
 from foreword.basics.progress import say
 from foreword.basics.sections import Written, construct
@@ -57,8 +58,8 @@ class StudySpec(Spec):
     out: str = ""
     seeds: int = Field(5, ge=1)
     seed: int = 0                                   # the first
-    vary: dict[str, Any] = {}                       # settings of the recipe, with several values each
-    set: dict[str, Any] = {}                        # settings of the recipe, the same for all runs
+    vary: JsonObject = {}                       # settings of the recipe, with several values each
+    set: JsonObject = {}                        # settings of the recipe, the same for all runs
     jobs: int | None = Field(None, ge=1)            # runs in parallel; None: measured
     # fine-tuning
     labels: Several = ()                            # numbers, shares ("10%") or "all"; several: a label curve

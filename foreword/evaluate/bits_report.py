@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from foreword.basics.files import JsonObject
 from foreword.evaluate.score import Score
 from foreword.report import Section, Table, Text
 
@@ -37,9 +37,9 @@ def notes(scores: Mapping[str, Score], weights: Mapping[str, float]) -> list[str
     return [*found, *(f"context: {policy}" for policy in dict.fromkeys(score.policy for score in scores.values()))]
 
 
-def precision_costs(scores: Mapping[str, Score], names: Sequence[str], precision: str) -> dict[str, dict[str, Any]]:
+def precision_costs(scores: Mapping[str, Score], names: Sequence[str], precision: str) -> dict[str, JsonObject]:
     """What a coarser precision costs each model: bits per byte, or per token where its tokenizer loses text."""
-    found: dict[str, dict[str, Any]] = {}
+    found: dict[str, JsonObject] = {}
     for name in names:
         fine, coarse = scores[name], scores[f"{name}, {precision}"]
         if fine.bits_per_byte is not None and coarse.bits_per_byte is not None:

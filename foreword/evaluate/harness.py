@@ -33,6 +33,7 @@ from lm_eval.api.model import LM
 from lm_eval.api.registry import register_model
 from lm_eval.models.utils import normalize_gen_kwargs
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 from foreword.basics.progress import ticking
 from foreword.batches.by_length import by_length
@@ -117,7 +118,7 @@ class Foreword(LM):
         context = self.model.context
         return None if context is None else context - generated if generated < context else max(1, context // 2)
 
-    def _sampling(self, how: dict[str, Any]) -> Sampling:
+    def _sampling(self, how: JsonObject) -> Sampling:
         """The harness's settings as ours."""
         said = dict(normalize_gen_kwargs(how, GENERATED))
         if strange := sorted(name for name, value in said.items() if name not in MET and value is not None):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from foreword.assembly.recipe import Recipe
+from foreword.basics.files import JsonObject
 from foreword.exchange.family import Activations, ActivationsBack, Family, Name, TaskClass, classic, stack_of
 from foreword.networks.base import Model
 from foreword.networks.bidirectional import BidirectionalTransformerSpec
@@ -36,7 +37,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     return found
 
 
-def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
+def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec: Any = recipe.network
     pad = tokenizer.special("[pad]") if tokenizer and tokenizer.has("[pad]") else 0
     return {
@@ -49,7 +50,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
     }
 
 
-def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
+def settings(config: JsonObject, heads: set[str]) -> JsonObject:
     act = ActivationsBack.get(config.get("hidden_act", "gelu"), "gelu_erf")
     parts = [{"kind": "masked"}] + ([{"kind": "next_sentence"}] if "next_sentence" in heads else [])
     width, epsilon = config.get("hidden_size", 768), config.get("layer_norm_eps", 1e-12)
@@ -66,7 +67,7 @@ def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
     }
 
 
-def unsupported(config: dict[str, Any]) -> list[str]:
+def unsupported(config: JsonObject) -> list[str]:
     found = [f"{name} = true" for name in ("is_decoder", "add_cross_attention") if config.get(name)]
     if config.get("position_embedding_type", "absolute") != "absolute":
         found.append(f"position_embedding_type = {config['position_embedding_type']!r}")

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.files import JsonObject
 from foreword.networks.base import Model
 from foreword.parts.positions import Learned
 from foreword.parts.stack import StackSpec
@@ -52,9 +53,9 @@ class Family:
     fits: Callable[[Recipe], bool]
     architecture: Callable[[Model], str]
     names: Callable[[Recipe, set[str]], list[Name]]                  # for the heads that are there
-    config: Callable[[Recipe, Tokenizer | None], dict[str, Any]]     # recipe -> config.json
-    settings: Callable[[dict[str, Any], set[str]], dict[str, Any]]   # config.json and the heads -> sections of the recipe
-    unsupported: Callable[[dict[str, Any]], list[str]]               # what config.json asks that we do not have
+    config: Callable[[Recipe, Tokenizer | None], JsonObject]     # recipe -> config.json
+    settings: Callable[[JsonObject, set[str]], JsonObject]   # config.json and the heads -> sections of the recipe
+    unsupported: Callable[[JsonObject], list[str]]               # what config.json asks that we do not have
     constants: tuple[str, ...] = ()                                  # tensors that hold no learned value
     copies: tuple[tuple[str, str], ...] = ()                         # their second names for a tied tensor
     unread: tuple[str, ...] = ()                                     # tensors to leave aside when their head is not there

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.files import JsonObject
 from foreword.exchange.family import Family, Name, TaskClass, classic, looks_back, stack_of
 from foreword.exchange.gpt2 import block_names, lm_head
 from foreword.tokens.tokenizer import Tokenizer
@@ -22,7 +23,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     ]
 
 
-def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
+def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec: Any = recipe.network
     return {
         "model_type": "openai-gpt", "n_layer": spec.layers, "n_embd": spec.width, "n_head": spec.heads,
@@ -34,7 +35,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
     }
 
 
-def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
+def settings(config: JsonObject, heads: set[str]) -> JsonObject:
     back = {theirs: ours for ours, theirs in _ACTIVATIONS.items()}
     return {
         "network": {
@@ -48,7 +49,7 @@ def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
     }
 
 
-def unsupported(config: dict[str, Any]) -> list[str]:
+def unsupported(config: JsonObject) -> list[str]:
     afn = config.get("afn", "gelu")
     return [] if afn in _ACTIVATIONS.values() else [f"afn = {afn!r}"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.files import JsonObject
 from foreword.exchange.family import (
     Activations,
     ActivationsBack,
@@ -47,7 +48,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     ]
 
 
-def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
+def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec: Any = recipe.network
     end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
     return {
@@ -60,7 +61,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
     }
 
 
-def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
+def settings(config: JsonObject, heads: set[str]) -> JsonObject:
     network = {
         "layers": config.get("n_layer", 12), "width": config.get("n_embd", 768), "heads": config.get("n_head", 12),
         "context": config.get("n_positions", config.get("n_ctx", 1024)),
@@ -74,7 +75,7 @@ def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
     return {"network": network, "head": {"tied": config.get("tie_word_embeddings", True)}}
 
 
-def unsupported(config: dict[str, Any]) -> list[str]:
+def unsupported(config: JsonObject) -> list[str]:
     found = [f"{name} = true" for name in ("scale_attn_by_inverse_layer_idx", "add_cross_attention") if config.get(name)]
     if not config.get("scale_attn_weights", True):
         found.append("scale_attn_weights = false")

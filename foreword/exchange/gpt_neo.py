@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.files import JsonObject
 from foreword.exchange.family import (
     Activations,
     ActivationsBack,
@@ -44,7 +45,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
             *lm_head(recipe, heads)]
 
 
-def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
+def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec: Any = recipe.network
     end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
     seen = windows(spec)
@@ -60,7 +61,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
     }
 
 
-def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
+def settings(config: JsonObject, heads: set[str]) -> JsonObject:
     network = {
         "layers": config.get("num_layers", 24), "width": config.get("hidden_size", 2048), "heads": config.get("num_heads", 16),
         "context": config.get("max_position_embeddings", 2048), "qkv_bias": False,
@@ -76,7 +77,7 @@ def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
     return {"network": network, "head": {"tied": config.get("tie_word_embeddings", True)}}
 
 
-def _layers(config: dict[str, Any]) -> list[str]:
+def _layers(config: JsonObject) -> list[str]:
     """The kind of every layer: [[["global", "local"], 12]] is twelve times both."""
     types = config.get("attention_types") or [[["global", "local"], config.get("num_layers", 24) // 2]]
     return list(chain.from_iterable(list(names) * times for names, times in types))
@@ -88,7 +89,7 @@ def _shortest(order: list[str]) -> list[str]:
                 if order == (order[:n] * -(-len(order) // n))[: len(order)])
 
 
-def unsupported(config: dict[str, Any]) -> list[str]:
+def unsupported(config: JsonObject) -> list[str]:
     found = []
     order, layers = _layers(config), config.get("num_layers", 24)
     if unknown := sorted(set(order) - set(_BACK)):

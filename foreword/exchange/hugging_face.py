@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -16,7 +15,7 @@ from torch import Tensor
 from foreword.assembly import loader
 from foreword.assembly.build import blank_model, blank_network, shape_of
 from foreword.assembly.recipe import Recipe, kind
-from foreword.basics.files import read_json, write_json, write_text
+from foreword.basics.files import JsonObject, read_json, write_json, write_text
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
 from foreword.exchange import bert, gpt1, gpt2, gpt_neo, nanochat, tasks
@@ -85,7 +84,7 @@ def write(folder: Path, recipe: Recipe, model: LearnedModel, tokenizer: Tokenize
     write_text(folder / "README.md", card or f"# {recipe.name}\n")
 
 
-def _own(recipe: Recipe, model: LearnedModel) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def _own(recipe: Recipe, model: LearnedModel) -> tuple[JsonObject, dict[str, Tensor]]:
     arrays = {name: torch.as_tensor(array).clone().contiguous() for name, array in model.arrays().items()}
     made = type(model.network if isinstance(model, Model) else model).__name__
     spare = {"vocabulary": model.network.table().size(0)} if isinstance(model, Model) else {}   # at least the tokenizer's
@@ -134,7 +133,7 @@ def _tokenizer(folder: Path) -> Tokenizer | None:
     return Tokenizer.load(folder) if any((folder / name).is_file() for name in known) else None
 
 
-def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], tokenizer: Tokenizer | None) -> Loaded:
+def _read_own(folder: Path, config: JsonObject, tensors: dict[str, Tensor], tokenizer: Tokenizer | None) -> Loaded:
     own = config.get("foreword", {})
     if own.get("format") != FORMAT:
         raise Fault(f"{folder} is written in format {own.get('format')}; this version of Foreword reads format {FORMAT}.")
@@ -150,7 +149,7 @@ def _read_own(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor], 
     return Loaded(recipe, model.eval(), tokenizer)
 
 
-def _read_family(folder: Path, family: Family, config: dict[str, Any], tensors: dict[str, Tensor],
+def _read_family(folder: Path, family: Family, config: JsonObject, tensors: dict[str, Tensor],
                  tokenizer: Tokenizer | None) -> Loaded:
     if asked := family.unsupported(config):
         raise Fault(f"{folder / 'config.json'} asks for {', '.join(asked)}, which Foreword does not have.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.files import JsonObject
 from foreword.exchange.family import Activations, ActivationsBack, Family, Name, stack_of, windows
 from foreword.exchange.gpt2 import lm_head
 from foreword.tokens.tokenizer import Tokenizer
@@ -21,7 +22,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     return found + lm_head(recipe, heads)
 
 
-def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
+def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec: Any = recipe.network
     end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
     return {
@@ -35,7 +36,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> dict[str, Any]:
     }
 
 
-def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
+def settings(config: JsonObject, heads: set[str]) -> JsonObject:
     rope = config.get("rope_parameters") or {}
     return {
         "network": {
@@ -51,7 +52,7 @@ def settings(config: dict[str, Any], heads: set[str]) -> dict[str, Any]:
     }
 
 
-def unsupported(config: dict[str, Any]) -> list[str]:
+def unsupported(config: JsonObject) -> list[str]:
     found = []
     if config.get("final_logit_softcapping", 15.0) is not None:
         found.append(f"final_logit_softcapping = {config.get('final_logit_softcapping', 15.0)}")

@@ -5,18 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from foreword.assembly.recipe import Recipe
+from foreword.basics.files import JsonObject
 from foreword.exchange.family import Family
 from foreword.objectives import LABELLED
 from foreword.objectives.regress import Regress
 from foreword.tokens.tokenizer import Tokenizer
 
 
-def config(recipe: Recipe, task: Any, tokenizer: Tokenizer | None) -> dict[str, Any]:
+def config(recipe: Recipe, task: Any, tokenizer: Tokenizer | None) -> JsonObject:
     """Labels, and the padding that classes which read the last token must know."""
     if task is None:
         return {}
     labels = getattr(task, "labels", None) or [f"LABEL_{number}" for number in range(task.outputs)]
-    found: dict[str, Any] = {
+    found: JsonObject = {
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
         "classifier_dropout": task.dropout, "summary_first_dropout": task.dropout,
@@ -29,7 +30,7 @@ def config(recipe: Recipe, task: Any, tokenizer: Tokenizer | None) -> dict[str, 
     return found
 
 
-def settings(config: dict[str, Any], family: Family, there: set[str]) -> dict[str, Any]:
+def settings(config: JsonObject, family: Family, there: set[str]) -> JsonObject:
     """Sections of the recipe for a folder of one of their task classes; nothing: it is not one, or its head is not there."""
     said = config.get("foreword") or {}
     name = (config.get("architectures") or [""])[0]
@@ -42,7 +43,7 @@ def settings(config: dict[str, Any], family: Family, there: set[str]) -> dict[st
     labels = _labels(config)
     number = len(labels) == 1 or config.get("problem_type") == Regress.problem_type
     ours = "regress" if "regress" in kinds and number else kinds[0]
-    objective: dict[str, Any] = {"kind": ours, "reading": "last" if family.generates else "first"}
+    objective: JsonObject = {"kind": ours, "reading": "last" if family.generates else "first"}
     if "labels" in LABELLED.find(ours).model_fields:
         objective["labels"] = labels
     if (dropout := config.get("classifier_dropout")) is not None:
@@ -50,6 +51,6 @@ def settings(config: dict[str, Any], family: Family, there: set[str]) -> dict[st
     return {"objective": objective, "batches": cut}
 
 
-def _labels(config: dict[str, Any]) -> list[str]:
+def _labels(config: JsonObject) -> list[str]:
     named = config.get("id2label") or {str(number): f"LABEL_{number}" for number in range(config.get("num_labels", 2))}
     return [named[number] for number in sorted(named, key=int)]

@@ -20,6 +20,7 @@ import torch
 
 from foreword.assembly.recipe import Recipe
 from foreword.basics.budget import Budget
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Interrupted, RunFailed, duration, thousands
 from foreword.basics.progress import Ticker, say, ticking
 from foreword.basics.version import VERSION
@@ -40,17 +41,17 @@ class Evaluation:
     """What is known of the weights at one step."""
 
     losses: dict[str, float]                               # by what is guessed, of held-out text or examples
-    more: dict[str, Any] = field(default_factory=dict)     # what else the record says
+    more: JsonObject = field(default_factory=dict)     # what else the record says
     score: float | None = None                             # by which weights are chosen, higher is better; None: by the loss
 
 
 class Workload(Protocol):
     """What differs between runs."""
 
-    def introduce(self, loop: RunLoop) -> dict[str, Any]:
+    def introduce(self, loop: RunLoop) -> JsonObject:
         """Say what is trained; what the passport says of it."""
 
-    def logged(self, loop: RunLoop) -> dict[str, Any]:
+    def logged(self, loop: RunLoop) -> JsonObject:
         """What a record of training says besides losses."""
 
     def evaluate(self, loop: RunLoop) -> Evaluation | None: ...
@@ -58,7 +59,7 @@ class Workload(Protocol):
     def publish(self, loop: RunLoop) -> None:
         """Write the model as it is now."""
 
-    def finish(self, loop: RunLoop) -> dict[str, Any]:
+    def finish(self, loop: RunLoop) -> JsonObject:
         """What is done once at the end, and said; what the passport says of it."""
 
 
@@ -191,11 +192,11 @@ class RunLoop:
         facts = {"step": progress.step, "tokens": progress.tokens, "seconds": round(progress.seconds, 1), "best": progress.best}
         self.run.sign(**facts, **size, **self.workload.finish(self), finished=True)
 
-    def _note(self, record: dict[str, Any]) -> None:
+    def _note(self, record: JsonObject) -> None:
         self.run.note(record)
         self.trainer.progress.noted += 1
 
-    def _draw(self, group: str, record: dict[str, Any]) -> None:
+    def _draw(self, group: str, record: JsonObject) -> None:
         if self.board is None:
             return
         for name, value in record.items():

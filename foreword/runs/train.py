@@ -10,6 +10,7 @@ import torch
 
 from foreword.assembly.build import check_tokenizer, model_for
 from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, duration, thousands
 from foreword.basics.progress import say
 from foreword.basics.seeds import number_of
@@ -91,7 +92,7 @@ class TextWorkload:
 
     def evaluate(self, loop: RunLoop) -> Evaluation | None:
         """What held-out text costs; of a mixture the mean by shares, and what that of each source costs."""
-        more: dict[str, Any] = {}
+        more: JsonObject = {}
         if isinstance(self.valid, Mixture):
             each = {name: loop.learner.measure(self.held_out(loop, store))
                     for name, store in zip(self.valid.names, self.valid.stores)}
@@ -103,7 +104,7 @@ class TextWorkload:
             more["asked"] = self.ask(loop.model, loop.tokenizer)
         return Evaluation(found, more) if found else None
 
-    def sources(self, loop: RunLoop) -> list[dict[str, Any]]:
+    def sources(self, loop: RunLoop) -> list[JsonObject]:
         """What has been read of each source of a mixture so far: exact counts, nothing for a single store."""
         if not isinstance(self.store, Mixture) or not isinstance(loop.cutter, MixtureCutter):
             return []
@@ -112,7 +113,7 @@ class TextWorkload:
                  "rows": drawn, "epochs": epochs} for name, store, weight, drawn, epochs in zip(
                      self.store.names, self.store.stores, self.store.weights, loop.cutter.drawn(rows), loop.cutter.epochs(rows))]
 
-    def logged(self, loop: RunLoop) -> dict[str, Any]:
+    def logged(self, loop: RunLoop) -> JsonObject:
         sources = self.sources(loop)
         return {"epochs": {source["name"]: source["epochs"] for source in sources}} if sources else {}
 
@@ -120,7 +121,7 @@ class TextWorkload:
         about = card(loop.recipe, loop.trainer.progress, self.store, self.sources(loop))
         loop.run.publish(loop.recipe, loop.model, loop.tokenizer, about)
 
-    def introduce(self, loop: RunLoop) -> dict[str, Any]:
+    def introduce(self, loop: RunLoop) -> JsonObject:
         recipe, network = loop.recipe, isinstance(loop.model, Model)
         size = f"{thousands(loop.model.parameter_count())} parameters" if network else "counts"
         say(f"{recipe.name}{' ' + recipe.size if recipe.size else ''}: {size}, {loop.tokenizer.name}, "
@@ -135,9 +136,9 @@ class TextWorkload:
             return {"sources": self.sources(loop)}
         return {"store": str(self.store.folder.resolve())}
 
-    def finish(self, loop: RunLoop) -> dict[str, Any]:
+    def finish(self, loop: RunLoop) -> JsonObject:
         progress, trainer = loop.trainer.progress, loop.trainer
-        facts: dict[str, Any] = {}
+        facts: JsonObject = {}
         if sources := self.sources(loop):
             facts["sources"] = sources
             say("read of each source: " + ", ".join(f"{one['name']} {one['epochs']:.2f} epochs" for one in sources))

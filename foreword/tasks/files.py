@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
 from foreword.tasks.template import Row
@@ -55,7 +56,7 @@ class SearchPath:
                 yield self.data / within
 
 
-class Line(dict[str, Any]):
+class Line(JsonObject):
     """A row that knows on which line of its file it begins."""
 
     def __init__(self, row: Row, line: int):

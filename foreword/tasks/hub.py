@@ -6,6 +6,7 @@ import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
 from foreword.tasks.template import Row
@@ -56,7 +57,7 @@ def _downloaded(hub: Hub) -> Any:
                     "Is there a network, and does the name stand at huggingface.co/datasets?") from error
 
 
-def _named(split: Any, rename: Mapping[str, str]) -> list[dict[str, Any]]:
+def _named(split: Any, rename: Mapping[str, str]) -> list[JsonObject]:
     """Rows with class numbers turned into names, at any depth of lists."""
     features = split.features
     return [{rename.get(name, name): _words(features[name], value) for name, value in row.items()} for row in split]

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 from foreword.tasks.confidence import UNKNOWN, Interval
 from foreword.tasks.entities import entities
@@ -140,7 +141,7 @@ class Scored:
     def between(self) -> str:
         return f"{100 * self.interval[0]:.1f} to {100 * self.interval[1]:.1f}"
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> JsonObject:
         return {"value": self.value, "interval": list(self.interval), "count": self.count, "shown": self.shown}
 
 

@@ -13,11 +13,11 @@ from collections import OrderedDict
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NotRequired, TypedDict
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
-from foreword.basics.files import read_json, whole_folder
+from foreword.basics.files import JsonObject, read_json, whole_folder
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
@@ -222,7 +222,7 @@ class TokenStore:
                                     "Make the store again."))
         return faults
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> JsonObject:
         """Mapped files are opened again on the other side, not copied there."""
         lazy = (*PER_DOCUMENT, "counts", "tokenizer")
         kept = {name: value for name, value in self.__dict__.items() if name not in lazy}

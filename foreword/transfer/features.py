@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults
 
 RATE = 1e-3        # Adam, at a constant rate: AllenNLP's configuration of ELMo for names (ner_elmo.jsonnet)
 
 
-def over(network: dict[str, Any], reader: str) -> dict[str, Any]:
+def over(network: JsonObject, reader: str) -> JsonObject:
     """The settings of a network that freezes this one, or what this one froze, and reads all its layers."""
     return {"kind": "features", "trunk": network.get("trunk", network), "reader": {"kind": reader}}
 
 
-def learning(rate: float | None) -> dict[str, Any]:
+def learning(rate: float | None) -> JsonObject:
     return {"optimizer": {"kind": "adam", "learning_rate": rate or RATE}, "schedule": {"kind": "constant"}}
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 from foreword.exchange.hugging_face import Loaded
 from foreword.runs.folder import RunFolder
@@ -33,7 +34,9 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
         raise Fault(f"--aux {how.aux:g}: {loaded.recipe.name} is bidirectional, and would see the tokens that it is to guess.",
                     "Leave it out.")
     values = loaded.recipe.values()
-    network = values["network"] = features.over(values["network"], how.features) if how.features else values["network"]
+    network: JsonObject = values["network"]
+    if how.features:
+        network = values["network"] = features.over(network, how.features)
     trunk, frozen = network.get("trunk", network), "trunk" in network
     if frozen:
         features.check(how.aux, how.layers)

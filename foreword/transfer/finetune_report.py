@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, duration
 from foreword.basics.progress import say
 from foreword.networks.features import trunk_of
@@ -35,7 +36,7 @@ def report(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Report:
     """What a finished run is. `tasks`: by their name in the run; of a run of one task, under the empty name."""
     passport = run.passport()
     results, beside, sections, lead = [HEAD], [BESIDE], list[Section](), list[str]()
-    simple: dict[str, Any] = {}
+    simple: JsonObject = {}
     for name, task in tasks.items():
         scores = passport["scores"][name] if name else passport["scores"]
         results += [(f"{name} {split}".strip(), *cells) for split, *cells in rows_of(scores)]

@@ -8,10 +8,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from foreword.assembly.recipe import Recipe
-from foreword.basics.files import write_folder, write_text
+from foreword.basics.files import JsonObject, write_folder, write_text
 from foreword.basics.messages import Diverged, Fault, duration, thousands
 from foreword.basics.progress import say, ticking
 from foreword.batches.by_task import TaskCutter
@@ -59,7 +58,7 @@ class Subject:
     def key(self, metric: str) -> str:
         return f"{self.name}.{metric}" if self.name else metric
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> JsonObject:
         """What the passport says of it, so that its examples can be read again."""
         task = self.task
         return {"name": task.name, "kind": task.kind, "learn": task.learn.model_dump(mode="json"), "labels": list(task.labels),
@@ -155,7 +154,7 @@ class LabelledWorkload:
         name = one.objective.name
         return self.together.alone(model, one.name) if self.together else Model(model.network, {name: model.heads[name]})
 
-    def logged(self, loop: RunLoop) -> dict[str, Any]:
+    def logged(self, loop: RunLoop) -> JsonObject:
         return {}
 
     def evaluate(self, loop: RunLoop) -> Evaluation:
@@ -184,10 +183,10 @@ class LabelledWorkload:
             _write(loop.run.path / f"model-{one.name}", recipe, model, loop, about)
         loop.run.publish(self.recipe, loop.model, loop.tokenizer, shared_card(self.recipe, [one.task for one in self.subjects]))
 
-    def finish(self, loop: RunLoop) -> dict[str, Any]:
+    def finish(self, loop: RunLoop) -> JsonObject:
         best = network_of(open_model(loop.run.path))         # as others will open it
         best.to(loop.hardware.device)
-        found: dict[str, Any] = {}
+        found: JsonObject = {}
         lines: list[str] = []
         for one in self.subjects:
             model = self.alone(best, one)
@@ -204,7 +203,7 @@ class LabelledWorkload:
         return {"scores": found}
 
     def _examined(self, model: Model, one: Subject, split: str, examples: Sequence[Example], loop: RunLoop,
-                  lines: list[str]) -> dict[str, Any]:
+                  lines: list[str]) -> JsonObject:
         """Scores of a split; what was predicted is added to the lines of predictions.jsonl."""
         encoded = one.kind.encode(examples, one.task.labels, self.encoder)
         with ticking(f"{one.task.name} {split}") as ticker:
@@ -221,7 +220,7 @@ class LabelledWorkload:
         lengths = [example.length for one in self.subjects for example in one.train]
         return (loop.steps() or math.inf) * self.recipe.training.batch_size * sum(lengths) / len(lengths)
 
-    def introduce(self, loop: RunLoop) -> dict[str, Any]:
+    def introduce(self, loop: RunLoop) -> JsonObject:
         size, cut = f"{thousands(loop.model.parameter_count())} parameters", self.encoder.truncation_note()
         how = {**asdict(self.how), "settings": list(self.how.settings)}
         for one in self.subjects:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from foreword.assembly.recipe import Recipe
-from foreword.basics.files import read_json
+from foreword.basics.files import JsonObject, read_json
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import ticking
 from foreword.batches.examples import Examples
@@ -63,7 +62,7 @@ def taught(path: Path) -> dict[str, Taught]:
     return {path.name: Taught(path.name, path)}
 
 
-def _learn(said: dict[str, Any]) -> LabelledKind:
+def _learn(said: JsonObject) -> LabelledKind:
     found: LabelledKind = LABELLED_KINDS.find(said["kind"])(**said["learn"])
     return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
+from foreword.basics.files import JsonObject
 from foreword.tasks.example import Example, Span
 from foreword.tasks.labelled.base import LabelledKind, WrongRow, filled
 from foreword.tasks.labelled.columns import Columns, field
@@ -48,7 +49,7 @@ class SpanExtraction(LabelledKind):
         return lambda example: ""
 
 
-def answers_in(said: Any, row: Row) -> list[dict[str, Any]]:
+def answers_in(said: Any, row: Row) -> list[JsonObject]:
     """Answers as {text, start}, from the ways people write them: a list of such, `datasets`' two lists, or only the text."""
     if isinstance(said, Mapping) and isinstance(said.get("text"), (list, tuple)):
         said = [{"text": text, "start": start} for text, start in zip(said["text"], said["answer_start"])]
@@ -57,7 +58,7 @@ def answers_in(said: Any, row: Row) -> list[dict[str, Any]]:
     return [_answer(one, row) for one in said or []]
 
 
-def _answer(one: Any, row: Row) -> dict[str, Any]:
+def _answer(one: Any, row: Row) -> JsonObject:
     if isinstance(one, Mapping):
         start = one.get("start", one.get("answer_start"))
         one = one.get("text", "")

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
+from foreword.basics.files import JsonObject
 from foreword.tasks.metrics import Metric
 from foreword.tasks.template import Row, Templated
 
@@ -98,8 +99,8 @@ class GeneratedText:
 class Judged:
     """The answers to one example, judged: for each metric what it needs, and what a person may want to see."""
 
-    values: dict[str, Any]
-    shown: dict[str, Any] = field(default_factory=dict)
+    values: JsonObject
+    shown: JsonObject = field(default_factory=dict)
 
 
 class PromptedKind(Templated):

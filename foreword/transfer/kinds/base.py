@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from foreword.basics.files import JsonObject
 from foreword.batches.encoded import EncodedExample
 from foreword.objectives import LABELLED
 from foreword.objectives.examples import FromExamples
@@ -106,7 +107,7 @@ class TransferKind:
         return f"{answer:.2f}" if isinstance(answer, float) else str(answer)
 
 
-def prediction_record(example: Example, answer: Answer) -> dict[str, Any]:
+def prediction_record(example: Example, answer: Answer) -> JsonObject:
     """One line of predictions.jsonl."""
     gold = example.label
     true = [one.text if isinstance(one, Span) else one for one in gold] if isinstance(gold, tuple) else gold
@@ -116,7 +117,7 @@ def prediction_record(example: Example, answer: Answer) -> dict[str, Any]:
     return said | ({"scores": {name: round(share, 6) for name, share in answer.scores.items()}} if answer.scores else {})
 
 
-def read_predictions(folder: Path, split: str = "test", task: str = "") -> list[dict[str, Any]]:
+def read_predictions(folder: Path, split: str = "test", task: str = "") -> list[JsonObject]:
     """The lines of a run's predictions.jsonl; none where there is no such file."""
     file = folder / "predictions.jsonl"
     lines = file.read_text(encoding="utf-8").split("\n") if file.is_file() else []
