@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foreword.basics.budget import Budget
-from foreword.basics.files import JsonObject
 from foreword.batches.stream import Ahead, Stream
 from foreword.training.learner import Learner, StepReport
 
@@ -87,7 +86,7 @@ class Trainer:
     def _times_due(self, duty: Duty) -> int:
         return duty.times_due(self.progress, self.spent(), self.stream.epochs(self.progress.step))
 
-    def record(self) -> JsonObject:
+    def record(self) -> dict[str, Any]:
         """The mean of what was reported since the last record; what only some steps report is a mean over those."""
         pending, self.progress.pending = self.progress.pending, []
         reported = {name: [values[name] for values in pending if name in values] for each in pending for name in each}
