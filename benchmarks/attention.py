@@ -52,8 +52,13 @@ def kept(run: Work) -> int:
 def measure(lengths: tuple[int, ...] = LENGTHS, rounds: int = 5, seconds: float = 0.4) -> dict[str, Any]:
     works = {(name, length): work(pattern, length) for name, pattern in PATTERNS.items() for length in lengths}
     times = race({f"{name} {length}": each for (name, length), each in works.items()}, rounds, seconds)
-    return {name: {length: {"seconds": times[f"{name} {length}"].best, "bytes": kept(works[name, length])}
-                   for length in lengths} for name in PATTERNS}
+    return {
+        name: {
+            length: {"seconds": times[f"{name} {length}"].best, "bytes": kept(works[name, length])}
+            for length in lengths
+        }
+        for name in PATTERNS
+    }
 
 
 def report() -> str:
@@ -61,16 +66,23 @@ def report() -> str:
     lines = [f"{HEADS} heads of {SIZE}, one row, forward and backward, {torch.get_num_threads()} threads"]
     for name, by_length in found.items():
         lengths = list(by_length)
-        lines += [f"{name:20} {length:5} positions  {by_length[length]['seconds'] * 1e3:8.1f} ms "
-                  f"{by_length[length]['bytes'] / 1e6:7.1f} MB" for length in lengths]
+        lines += [
+            f"{name:20} {length:5} positions  {by_length[length]['seconds'] * 1e3:8.1f} ms "
+            f"{by_length[length]['bytes'] / 1e6:7.1f} MB"
+            for length in lengths
+        ]
         for short, long in zip(lengths, lengths[1:]):
             more = {what: by_length[long][what] / by_length[short][what] for what in ("seconds", "bytes")}
             goal = f" (goal: under {GOAL:.0f})" if name != "dense" else ""
-            lines.append(f"{name:20} {short} -> {long}: {more['seconds']:.2f} times the time{goal}, "
-                         f"{more['bytes']:.2f} times the memory kept")
+            lines.append(
+                f"{name:20} {short} -> {long}: {more['seconds']:.2f} times the time{goal}, "
+                f"{more['bytes']:.2f} times the memory kept"
+            )
     dense, banded = found.values()
-    lines += [f"dense / banded at {length}: {dense[length]['seconds'] / banded[length]['seconds']:.2f} times the time"
-              for length in LENGTHS]
+    lines += [
+        f"dense / banded at {length}: {dense[length]['seconds'] / banded[length]['seconds']:.2f} times the time"
+        for length in LENGTHS
+    ]
     return "\n".join(lines)
 
 

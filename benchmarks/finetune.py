@@ -25,7 +25,7 @@ from foreword.training.gradient import GradientLearner, GradientTraining
 from foreword.training.hardware import Hardware
 
 LAYERS, WIDTH, HEADS, VOCABULARY, CONTEXT, DROPOUT = 6, 384, 12, 30522, 512, 0.1
-GOAL = 1.2        # times an eager peer, as for pretraining
+GOAL = 1.2  # times an eager peer, as for pretraining
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,13 @@ class Rows:
         there = torch.arange(self.longest) < self.lengths()[:, None]
         places = torch.randint(self.shortest, (self.batch, 2), generator=draw).sort(1).values
         targets = {"span": places} if self.task == "span" else {"classify": places[:, 0] % 2}
-        return ExampleBatch(Inputs(ids, there, torch.zeros_like(ids)), targets, there=there, counts=(1,) * self.batch,
-                            units={self.task: "sequence" if self.task == "span" else "example"})
+        return ExampleBatch(
+            Inputs(ids, there, torch.zeros_like(ids)),
+            targets,
+            there=there,
+            counts=(1,) * self.batch,
+            units={self.task: "sequence" if self.task == "span" else "example"},
+        )
 
 
 ROWS = (Rows("span", 8, 190, 160), Rows("span", 32, 190, 160), Rows("span", 8, 384, 330), Rows("classify", 32, 48, 40))
@@ -59,27 +64,51 @@ ROWS = (Rows("span", 8, 190, 160), Rows("span", 32, 190, 160), Rows("span", 8, 3
 def ours(rows: Rows) -> tuple[Work, Model]:
     """A step of the learner that `foreword finetune` uses."""
     labels = "" if rows.task == "span" else ', labels = ["no", "yes"]'
-    recipe = loader.load("bert", "", [
-        f"network.layers={LAYERS}", f"network.width={WIDTH}", f"network.heads={HEADS}", f"network.context={CONTEXT}",
-        f"tokenizer.vocabulary={VOCABULARY}", f'objective={{ kind = "{rows.task}"{labels} }}',
-        f"training.optimizer.learning_rate={RATE}", 'training.schedule={ kind = "constant" }', 'batches={ kind = "examples" }',
-        f"training.batch_size={rows.batch}"])
+    recipe = loader.load(
+        "bert",
+        "",
+        [
+            f"network.layers={LAYERS}",
+            f"network.width={WIDTH}",
+            f"network.heads={HEADS}",
+            f"network.context={CONTEXT}",
+            f"tokenizer.vocabulary={VOCABULARY}",
+            f'objective={{ kind = "{rows.task}"{labels} }}',
+            f"training.optimizer.learning_rate={RATE}",
+            'training.schedule={ kind = "constant" }',
+            'batches={ kind = "examples" }',
+            f"training.batch_size={rows.batch}",
+        ],
+    )
     torch.manual_seed(0)
     model, batch, number = model_for(recipe, Vocabulary(VOCABULARY, -1, ())), rows.made(), count()
-    learner = GradientLearner(cast(GradientTraining, recipe.training), model, recipe.objective, cast(Tokenizer, None), Hardware())
+    learner = GradientLearner(
+        cast(GradientTraining, recipe.training), model, recipe.objective, cast(Tokenizer, None), Hardware()
+    )
     return lambda: learner.step(batch, next(number), 0.0), model
 
 
 def theirs(rows: Rows, best: bool) -> tuple[Work, Any]:
     """A step of their class for the task; its best is compiled, with the fused optimizer."""
     import transformers
+
     torch.manual_seed(0)
     config = transformers.BertConfig(
-        vocab_size=VOCABULARY, num_hidden_layers=LAYERS, hidden_size=WIDTH, num_attention_heads=HEADS,
-        intermediate_size=4 * WIDTH, max_position_embeddings=CONTEXT, hidden_dropout_prob=DROPOUT,
-        attention_probs_dropout_prob=DROPOUT)
+        vocab_size=VOCABULARY,
+        num_hidden_layers=LAYERS,
+        hidden_size=WIDTH,
+        num_attention_heads=HEADS,
+        intermediate_size=4 * WIDTH,
+        max_position_embeddings=CONTEXT,
+        hidden_dropout_prob=DROPOUT,
+        attention_probs_dropout_prob=DROPOUT,
+    )
     batch = rows.made()
-    given = {"input_ids": batch.inputs.ids, "attention_mask": batch.there.long(), "token_type_ids": batch.inputs.segments}
+    given = {
+        "input_ids": batch.inputs.ids,
+        "attention_mask": batch.there.long(),
+        "token_type_ids": batch.inputs.segments,
+    }
     if rows.task == "span":
         model: Any = transformers.BertForQuestionAnswering(config)
         given |= {"start_positions": batch.targets["span"][:, 0], "end_positions": batch.targets["span"][:, 1]}
@@ -108,11 +137,18 @@ def measure(rows: Rows, rounds: int = 5, seconds: float = 1.0, compiled: bool = 
 def lines(rows: Rows, found: dict[str, Any]) -> list[str]:
     times: dict[str, Times] = found["times"]
     text = [f"{rows}; matrix product {found['peak'] / 1e9:.0f} GFLOPS with {torch.get_num_threads()} threads"]
-    text += [f"  {name:36} {found['tokens'] / one.best:>7,.0f} tokens/s best {found['tokens'] / one.median:>7,.0f} median   MFU "
-             f"{found['tokens'] / one.best * found['cost'] / found['peak']:.2f} best" for name, one in times.items()]
+    text += [
+        f"  {name:36} {found['tokens'] / one.best:>7,.0f} tokens/s best {found['tokens'] / one.median:>7,.0f} median   MFU "
+        f"{found['tokens'] / one.best * found['cost'] / found['peak']:.2f} best"
+        for name, one in times.items()
+    ]
     mine = times["ours"]
-    return text + [f"  ours / {name:29} {one.best / mine.best:.2f}x best {one.median / mine.median:.2f}x median"
-                   + (f" (goal: {GOAL}x)" if "eager" in name else "") for name, one in times.items() if name != "ours"]
+    return text + [
+        f"  ours / {name:29} {one.best / mine.best:.2f}x best {one.median / mine.median:.2f}x median"
+        + (f" (goal: {GOAL}x)" if "eager" in name else "")
+        for name, one in times.items()
+        if name != "ours"
+    ]
 
 
 def report() -> str:

@@ -29,9 +29,9 @@ from foreword.tokens.vocabulary import Vocabulary
 
 PROMPT, NEW = 32, 128
 CONTEXT = 1024
-OURS = "ours"                           # what the names of our own candidates begin with
+OURS = "ours"  # what the names of our own candidates begin with
 Ids = Sequence[list[int]]
-Write = Callable[[Ids], list[list[int]]]        # prompts -> what follows each, NEW tokens
+Write = Callable[[Ids], list[list[int]]]  # prompts -> what follows each, NEW tokens
 
 
 def reader(model: Model, vocabulary: Vocabulary, precision: str) -> LanguageModel:
@@ -42,14 +42,20 @@ def reader(model: Model, vocabulary: Vocabulary, precision: str) -> LanguageMode
 def measure(name: str = "124m", batches: Sequence[int] = (1, 8, 32), rounds: int = 2) -> dict[str, Any]:
     """Race all who can generate with the same random weights. Results by batch size."""
     shape = shape_called(name)
-    say(f"bench generate, {shape.recipe} {shape.layers} x {shape.width}, {PROMPT} + {NEW} tokens, batches {list(batches)}")
+    say(
+        f"bench generate, {shape.recipe} {shape.layers} x {shape.width}, {PROMPT} + {NEW} tokens, batches {list(batches)}"
+    )
     model = model_of(shape, CONTEXT).eval()
     weights = counted(model)[0]
     with tempfile.TemporaryDirectory() as folder:
         writers = writers_of(shape, model, Path(folder))
         before = measured_limits(weights)
-        raced = {batch: race({who: partial(write, prompts(shape, batch)) for who, write in writers.items()}, turns(rounds, batch))
-                 for batch in batches}
+        raced = {
+            batch: race(
+                {who: partial(write, prompts(shape, batch)) for who, write in writers.items()}, turns(rounds, batch)
+            )
+            for batch in batches
+        }
         bandwidth, small, product = map(max, before, measured_limits(weights))
     found = []
     for batch, times in raced.items():
@@ -57,10 +63,29 @@ def measure(name: str = "124m", batches: Sequence[int] = (1, 8, 32), rounds: int
             int8 = who.endswith("int8")
             limit, bound = fastest(shape, weights, batch, int8, small if int8 else bandwidth, product)
             best, middle = batch * NEW / one.best, batch * NEW / one.median
-            found.append({"batch": batch, "who": who, "best": best, "median": middle, "limit": limit, "bound": bound,
-                          "share": best / limit, "first_seconds": one.first})
-    return {"shape": name, "threads": torch.get_num_threads(), "prompt": PROMPT, "new": NEW, "weights": weights,
-            "bandwidth": bandwidth, "bandwidth_int8": small, "gemm_flops": product, "figures": found}
+            found.append(
+                {
+                    "batch": batch,
+                    "who": who,
+                    "best": best,
+                    "median": middle,
+                    "limit": limit,
+                    "bound": bound,
+                    "share": best / limit,
+                    "first_seconds": one.first,
+                }
+            )
+    return {
+        "shape": name,
+        "threads": torch.get_num_threads(),
+        "prompt": PROMPT,
+        "new": NEW,
+        "weights": weights,
+        "bandwidth": bandwidth,
+        "bandwidth_int8": small,
+        "gemm_flops": product,
+        "figures": found,
+    }
 
 
 def measured_limits(weights: int) -> tuple[float, float, float]:
@@ -78,7 +103,7 @@ def fastest(shape: Shape, weights: int, batch: int, int8: bool, bandwidth: float
 
     A float32 step cannot be faster than its matrix products either: with many rows those take longer than reading.
     """
-    kept = 2 * shape.layers * shape.width * 4 * (PROMPT + NEW / 2)         # bytes a row remembers, half-way
+    kept = 2 * shape.layers * shape.width * 4 * (PROMPT + NEW / 2)  # bytes a row remembers, half-way
     reading = (weights * (1 if int8 else 4) + batch * kept) / bandwidth
     multiplying = 0.0 if int8 else 2 * weights * batch / product
     return batch / max(reading, multiplying), "arithmetic" if multiplying > reading else "memory"
@@ -122,46 +147,61 @@ def ours(model: Model, tokenizer: Tokenizer, precision: str) -> Write:
 
 def transformers_writer(folder: Path) -> Write:
     import transformers
+
     model = transformers.GPT2LMHeadModel.from_pretrained(folder).eval()
-    model.generation_config.eos_token_id = None           # nothing ends a text; `max_new_tokens` leaves the prompt out
+    model.generation_config.eos_token_id = None  # nothing ends a text; `max_new_tokens` leaves the prompt out
 
     def write(given: Ids) -> list[list[int]]:
         ids = torch.tensor(given)
         with torch.inference_mode():
-            out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=NEW, do_sample=False, use_cache=True)
-        return out[:, ids.size(1):].tolist()
+            out = model.generate(
+                ids, attention_mask=torch.ones_like(ids), max_new_tokens=NEW, do_sample=False, use_cache=True
+            )
+        return out[:, ids.size(1) :].tolist()
 
     return write
 
 
 def ctranslate2_writer(folder: Path, tokenizer: Tokenizer, precision: str) -> Write:
     import ctranslate2
+
     converted = folder / f"ctranslate2-{precision}"
     ctranslate2.converters.TransformersConverter(str(folder / "model")).convert(
-        str(converted), quantization=None if precision == "float32" else precision)
-    generator = ctranslate2.Generator(str(converted), device="cpu", compute_type=precision, inter_threads=1,
-                                      intra_threads=torch.get_num_threads())
+        str(converted), quantization=None if precision == "float32" else precision
+    )
+    generator = ctranslate2.Generator(
+        str(converted), device="cpu", compute_type=precision, inter_threads=1, intra_threads=torch.get_num_threads()
+    )
 
     def write(given: Ids) -> list[list[int]]:
         # without the prompt in the result it is read at once, and both lengths count new tokens alone
-        done = generator.generate_batch([tokenizer.pieces(ids) for ids in given], max_length=NEW, min_length=NEW,
-                                        sampling_topk=1, include_prompt_in_result=False)
+        done = generator.generate_batch(
+            [tokenizer.pieces(ids) for ids in given],
+            max_length=NEW,
+            min_length=NEW,
+            sampling_topk=1,
+            include_prompt_in_result=False,
+        )
         return [one.sequences_ids[0] for one in done]
 
     return write
 
 
 def lines(found: dict[str, Any]) -> Iterator[str]:
-    yield (f"{found['shape']}: {found['weights']:,} weights read for a token, greedy, {found['prompt']} + {found['new']} tokens; "
-           f"memory {found['bandwidth'] / 1e9:.1f} GB/s, {found['bandwidth_int8'] / 1e9:.1f} for as few bytes as int8 has; "
-           f"matrix product {found['gemm_flops'] / 1e9:.0f} GFLOPS "
-           f"with {found['threads']} threads")
+    yield (
+        f"{found['shape']}: {found['weights']:,} weights read for a token, greedy, {found['prompt']} + {found['new']} tokens; "
+        f"memory {found['bandwidth'] / 1e9:.1f} GB/s, {found['bandwidth_int8'] / 1e9:.1f} for as few bytes as int8 has; "
+        f"matrix product {found['gemm_flops'] / 1e9:.0f} GFLOPS "
+        f"with {found['threads']} threads"
+    )
     for batch in dict.fromkeys(figures["batch"] for figures in found["figures"]):
         here = [figures for figures in found["figures"] if figures["batch"] == batch]
         for figures in here:
-            yield (f"  batch {batch:<3} {figures['who']:24} {figures['best']:>8,.1f} tokens/s best "
-                   f"{figures['median']:>8,.1f} median   "
-                   f"{figures['share']:.2f} of the limit of {figures['limit']:,.0f} ({figures['bound']})")
+            yield (
+                f"  batch {batch:<3} {figures['who']:24} {figures['best']:>8,.1f} tokens/s best "
+                f"{figures['median']:>8,.1f} median   "
+                f"{figures['share']:.2f} of the limit of {figures['limit']:,.0f} ({figures['bound']})"
+            )
         for precision in ("float32", "int8"):
             mine = [one["best"] for one in here if one["who"] == f"{OURS}, {precision}"]
             for other in here:

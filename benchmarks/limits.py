@@ -9,8 +9,8 @@ import torch
 
 from benchmarks.race import Work, seconds_of
 
-SIZES = (1024, 1536, 2048)        # which is quickest depends on the caches
-READ = 495_000_000                # bytes: GPT-2's weights in float32, which no cache holds
+SIZES = (1024, 1536, 2048)  # which is quickest depends on the caches
+READ = 495_000_000  # bytes: GPT-2's weights in float32, which no cache holds
 
 
 def best_seconds(work: Work, repeats: int = 5) -> float:
@@ -52,7 +52,7 @@ def ways_to_read(numbers: torch.Tensor) -> dict[str, Work]:
         "sum": numbers.sum,
         "largest": numbers.max,
         "matrix times vector": lambda: tall @ vector,
-        "dot product": lambda: numbers @ numbers,                           # one buffer: every byte is read once
+        "dot product": lambda: numbers @ numbers,  # one buffer: every byte is read once
         "numpy's dot product": lambda: np.dot(there, there),
         "numpy, a thread for each core": lambda: list(threads.map(np.bitwise_or.reduce, shares)),
     }

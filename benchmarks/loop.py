@@ -58,14 +58,18 @@ def measure(steps: int = 150) -> dict[str, Any]:
         session = text_run(recipe, store, valid, RunFolder(here / "run"))
         session.run.claim(recipe, store.data)
         spent = {"network": 0.0, "evaluation": 0.0}
-        session.learner.step = _timed(session.learner.step, spent, "network")               # type: ignore[method-assign]
-        session.evaluate = _timed(session.evaluate, spent, "evaluation")                    # type: ignore[method-assign]
+        session.learner.step = _timed(session.learner.step, spent, "network")  # type: ignore[method-assign]
+        session.evaluate = _timed(session.evaluate, spent, "evaluation")  # type: ignore[method-assign]
         began = time.perf_counter()
         session.go()
         whole = time.perf_counter() - began - spent["evaluation"]
-        return {"parameters": session.model.parameter_count(), "steps": steps,
-                "tokens_per_second": session.trainer.progress.tokens / whole,
-                "overhead": 1 - spent["network"] / whole, "gemm_gflops": gemm_flops() / 1e9}
+        return {
+            "parameters": session.model.parameter_count(),
+            "steps": steps,
+            "tokens_per_second": session.trainer.progress.tokens / whole,
+            "overhead": 1 - spent["network"] / whole,
+            "gemm_gflops": gemm_flops() / 1e9,
+        }
 
 
 def store_in(folder: Path) -> None:
@@ -80,6 +84,7 @@ def _timed(work: Any, spent: dict[str, float], name: str) -> Any:
             return work(*arguments)
         finally:
             spent[name] += time.perf_counter() - began
+
     return timed
 
 
@@ -90,10 +95,27 @@ def starts(times: int = 3) -> list[dict[str, float]]:
         here = Path(folder)
         store_in(here)
         for number in range(times):
-            words = ["train", "gpt2", "--size", "laptop", "--data", "store", "--budget", "2", "--out", f"run-{number}",
-                     *(word for setting in SETTINGS for word in ("--set", setting))]
-            done = subprocess.run([sys.executable, "-c", FIRST_STEP, str(time.time()), *words], cwd=here, check=True,
-                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            words = [
+                "train",
+                "gpt2",
+                "--size",
+                "laptop",
+                "--data",
+                "store",
+                "--budget",
+                "2",
+                "--out",
+                f"run-{number}",
+                *(word for setting in SETTINGS for word in ("--set", setting)),
+            ]
+            done = subprocess.run(
+                [sys.executable, "-c", FIRST_STEP, str(time.time()), *words],
+                cwd=here,
+                check=True,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                text=True,
+            )
             found.append(json.loads(done.stdout.splitlines()[-1]))
     return found
 
@@ -101,11 +123,13 @@ def starts(times: int = 3) -> list[dict[str, float]]:
 def report() -> str:
     found, begun = measure(), starts()
     first, imports = [one["first_step"] for one in begun], [one["imports"] for one in begun]
-    return (f"{found['parameters']:,} parameters, {found['tokens_per_second']:,.0f} tokens/s, "
-            f"{found['overhead']:.1%} of the time outside the network's step (goal: under 5%); "
-            f"matrix product {found['gemm_gflops']:.0f} GFLOPS\n"
-            f"foreword train: first step done {min(first):.2f}s best {median(first):.2f}s median after the imports "
-            f"(goal: under 3 s), which take {min(imports):.2f}s best {median(imports):.2f}s median")
+    return (
+        f"{found['parameters']:,} parameters, {found['tokens_per_second']:,.0f} tokens/s, "
+        f"{found['overhead']:.1%} of the time outside the network's step (goal: under 5%); "
+        f"matrix product {found['gemm_gflops']:.0f} GFLOPS\n"
+        f"foreword train: first step done {min(first):.2f}s best {median(first):.2f}s median after the imports "
+        f"(goal: under 3 s), which take {min(imports):.2f}s best {median(imports):.2f}s median"
+    )
 
 
 if __name__ == "__main__":

@@ -12,9 +12,11 @@ from benchmarks import peers, train
 from benchmarks.shapes import SHAPES
 
 SHAPE = replace(SHAPES["124m"], batch=8)
-STEPS = 2        # the optimizer's memory is there from the first step on, beside the activations in the second
+STEPS = 2  # the optimizer's memory is there from the first step on, beside the activations in the second
 WAYS: dict[str, Callable[[], Callable[[], object]]] = {
-    "ours": lambda: train.ours(SHAPE), "transformers": lambda: peers.hugging_face(SHAPE, best=False)}
+    "ours": lambda: train.ours(SHAPE),
+    "transformers": lambda: peers.hugging_face(SHAPE, best=False),
+}
 
 
 def resident(field: str) -> int:
@@ -27,7 +29,8 @@ def peak(way: str) -> int:
     """Bytes on top of what the imports take; meant for a process of its own."""
     if way == "transformers":
         import transformers
-        assert transformers.GPT2LMHeadModel        # imported when first asked for
+
+        assert transformers.GPT2LMHeadModel  # imported when first asked for
     before = resident("VmRSS")
     step = WAYS[way]()
     for _ in range(STEPS):
@@ -36,13 +39,25 @@ def peak(way: str) -> int:
 
 
 def measure() -> dict[str, int]:
-    return {way: int(subprocess.run([sys.executable, "-m", "benchmarks.memory", way], check=True, stdout=subprocess.PIPE,
-                                    text=True, cwd=Path(__file__).parent.parent).stdout) for way in WAYS}
+    return {
+        way: int(
+            subprocess.run(
+                [sys.executable, "-m", "benchmarks.memory", way],
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+                cwd=Path(__file__).parent.parent,
+            ).stdout
+        )
+        for way in WAYS
+    }
 
 
 def report() -> str:
     found = measure()
-    lines = [f"{way:14} {size / 1e9:.2f} GB at the peak of {STEPS} steps, without imports" for way, size in found.items()]
+    lines = [
+        f"{way:14} {size / 1e9:.2f} GB at the peak of {STEPS} steps, without imports" for way, size in found.items()
+    ]
     ratio = found["ours"] / found["transformers"]
     return "\n".join([str(SHAPE), *lines, f"ours / transformers {ratio:.2f} (goal: at most 0.60)"])
 

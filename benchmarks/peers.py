@@ -14,7 +14,7 @@ from benchmarks.race import Work
 from benchmarks.shapes import RATE, Shape, batch_for
 from foreword.objectives.base import NOTHING
 
-IGNORED = -100        # what transformers calls a target that is not charged
+IGNORED = -100  # what transformers calls a target that is not charged
 
 
 def there(package: str) -> bool:
@@ -92,15 +92,35 @@ def hugging_face(shape: Shape, best: bool) -> Work:
 def hugging_face_model(shape: Shape, positions: int | None = None) -> Any:
     """Random weights in their class for this shape, without dropout."""
     import transformers
+
     if shape.recipe == "bert":
-        return transformers.BertForMaskedLM(transformers.BertConfig(
-            vocab_size=shape.vocabulary, num_hidden_layers=shape.layers, hidden_size=shape.width,
-            num_attention_heads=shape.heads, intermediate_size=4 * shape.width,
-            max_position_embeddings=positions or shape.positions, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0))
-    return transformers.GPT2LMHeadModel(transformers.GPT2Config(
-        vocab_size=shape.vocabulary, n_layer=shape.layers, n_embd=shape.width, n_head=shape.heads,
-        n_positions=positions or shape.positions, resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
-        use_cache=False, bos_token_id=0, eos_token_id=0))
+        return transformers.BertForMaskedLM(
+            transformers.BertConfig(
+                vocab_size=shape.vocabulary,
+                num_hidden_layers=shape.layers,
+                hidden_size=shape.width,
+                num_attention_heads=shape.heads,
+                intermediate_size=4 * shape.width,
+                max_position_embeddings=positions or shape.positions,
+                hidden_dropout_prob=0.0,
+                attention_probs_dropout_prob=0.0,
+            )
+        )
+    return transformers.GPT2LMHeadModel(
+        transformers.GPT2Config(
+            vocab_size=shape.vocabulary,
+            n_layer=shape.layers,
+            n_embd=shape.width,
+            n_head=shape.heads,
+            n_positions=positions or shape.positions,
+            resid_pdrop=0.0,
+            embd_pdrop=0.0,
+            attn_pdrop=0.0,
+            use_cache=False,
+            bos_token_id=0,
+            eos_token_id=0,
+        )
+    )
 
 
 def hugging_face_batch(shape: Shape) -> dict[str, Tensor]:

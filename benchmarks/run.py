@@ -1,8 +1,8 @@
 """`make bench`: every benchmark, each printing ratios measured in one run, collected in benchmarks/RESULTS.md.
 
-    python benchmarks/run.py                 all of them
-    python benchmarks/run.py train memory    some; the others keep their place in RESULTS.md
-    python benchmarks/run.py train --shape 10m --rounds 2        with options, printed and not kept
+python benchmarks/run.py                 all of them
+python benchmarks/run.py train memory    some; the others keep their place in RESULTS.md
+python benchmarks/run.py train --shape 10m --rounds 2        with options, printed and not kept
 """
 
 from __future__ import annotations
@@ -33,8 +33,12 @@ RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 SECTION = re.compile(r"^## (\w+), (\S+)\n\n```text\n(.*?)\n```$", re.M | re.S)
 PACKAGES = ("torch", "transformers", "ctranslate2", "tokenizers", "tiktoken", "numpy")
 NAMES = ("loop", "memory", "attention", "finetune", "tokens", "counts", "train", "generate", "learning")
-ADJUSTABLE = {"train": ("shape", "rounds", "no_compile"), "generate": ("shape", "rounds", "batch"),
-              "tokens": ("data", "megabytes", "rounds"), "counts": ("data", "megabytes", "rounds")}
+ADJUSTABLE = {
+    "train": ("shape", "rounds", "no_compile"),
+    "generate": ("shape", "rounds", "batch"),
+    "tokens": ("data", "megabytes", "rounds"),
+    "counts": ("data", "megabytes", "rounds"),
+}
 
 
 def report(name: str, asked: Namespace) -> str:
@@ -49,6 +53,7 @@ def report(name: str, asked: Namespace) -> str:
 def settings(name: str, asked: Namespace) -> dict[str, Any]:
     """The options of one benchmark, as its `measure` calls them; what was not given is left out."""
     from benchmarks.shapes import ALL
+
     if name == "train":
         found = {"names": asked.shape or ALL, "rounds": asked.rounds, "compiled": not asked.no_compile}
     elif name == "generate":
@@ -63,10 +68,12 @@ def settings(name: str, asked: Namespace) -> dict[str, Any]:
 def machine() -> list[str]:
     """What a reader must know before comparing."""
     memory = _line("/proc/meminfo", "MemTotal").removesuffix(" kB")
-    return [f"- processor: {_line('/proc/cpuinfo', 'model name') or platform.processor()}, {cores()} cores",
-            f"- memory: {f'{int(memory) / 1e6:.1f} GB' if memory.isdigit() else 'not known'}",
-            f"- {platform.system()} {platform.release()}, Python {platform.python_version()}",
-            f"- {', '.join(f'{name} {_version(name)}' for name in PACKAGES)}"]
+    return [
+        f"- processor: {_line('/proc/cpuinfo', 'model name') or platform.processor()}, {cores()} cores",
+        f"- memory: {f'{int(memory) / 1e6:.1f} GB' if memory.isdigit() else 'not known'}",
+        f"- {platform.system()} {platform.release()}, Python {platform.python_version()}",
+        f"- {', '.join(f'{name} {_version(name)}' for name in PACKAGES)}",
+    ]
 
 
 def _line(file: str, name: str) -> str:
@@ -89,19 +96,31 @@ def written(before: str, name: str, said: str, today: str) -> str:
     """RESULTS.md with one section anew. A section names its day: not all need be of the same."""
     sections = {one: (day, lines) for one, day, lines in SECTION.findall(before)} | {name: (today, said)}
     ordered = [*(one for one in NAMES if one in sections), *(one for one in sections if one not in NAMES)]
-    head = ["# Results of `make bench`", "",
-            "Only ratios within one section mean anything: its candidates took turns in one process.",
-            "Best: the quickest call, least disturbed by others; median: the middle one.", "", *machine(), ""]
+    head = [
+        "# Results of `make bench`",
+        "",
+        "Only ratios within one section mean anything: its candidates took turns in one process.",
+        "Best: the quickest call, least disturbed by others; median: the middle one.",
+        "",
+        *machine(),
+        "",
+    ]
     return "\n".join([*head, *("## {}, {}\n\n```text\n{}\n```\n".format(one, *sections[one]) for one in ordered)])
 
 
 def parsed(words: Sequence[str]) -> tuple[Namespace, set[str]]:
     """(what was asked, the options among it)"""
-    parser = argparse.ArgumentParser(prog="benchmarks/run.py", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(
+        prog="benchmarks/run.py", description=__doc__, formatter_class=argparse.RawTextHelpFormatter
+    )
     parser.add_argument("names", nargs="*", help=f"all by default: {', '.join(NAMES)}")
-    parser.add_argument("--shape", action="append", help="train, generate: tiny, char, 10m, 10m-50k, 124m or bert; repeatable")
+    parser.add_argument(
+        "--shape", action="append", help="train, generate: tiny, char, 10m, 10m-50k, 124m or bert; repeatable"
+    )
     parser.add_argument("--rounds", type=int, help="how often each candidate's turn comes")
-    parser.add_argument("--batch", type=int, action="append", help="generate: texts at once (default 1, 8 and 32); repeatable")
+    parser.add_argument(
+        "--batch", type=int, action="append", help="generate: texts at once (default 1, 8 and 32); repeatable"
+    )
     parser.add_argument("--data", type=Path, action="append", help="tokens, counts: your own text; repeatable")
     parser.add_argument("--megabytes", type=float, help="tokens, counts: how much text (default 80 and 10)")
     parser.add_argument("--no-compile", action="store_true", help="train: leave out what has to be compiled first")

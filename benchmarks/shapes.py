@@ -14,7 +14,7 @@ from foreword.networks.base import Inputs, Model
 from foreword.objectives.base import NOTHING, Batch
 from foreword.tokens.vocabulary import Vocabulary
 
-RATE = 1e-5        # so small that step 100 costs what step 1 does: a batch learned by heart has gradients near zero
+RATE = 1e-5  # so small that step 100 costs what step 1 does: a batch learned by heart has gradients near zero
 
 
 @dataclass(frozen=True)
@@ -27,11 +27,13 @@ class Shape:
     positions: int
     batch: int
     vocabulary: int
-    rate: float = 1.0        # share of positions that are guessed
+    rate: float = 1.0  # share of positions that are guessed
 
     def __str__(self) -> str:
-        return (f"{self.name}: {self.recipe}, {self.layers} layers x {self.width}, {self.positions} positions, "
-                f"batch {self.batch}, vocabulary {self.vocabulary:,}")
+        return (
+            f"{self.name}: {self.recipe}, {self.layers} layers x {self.width}, {self.positions} positions, "
+            f"batch {self.batch}, vocabulary {self.vocabulary:,}"
+        )
 
     @property
     def tokens(self) -> int:
@@ -52,17 +54,20 @@ class Shape:
         return 6 * needed + 12 * self.layers * self.width * self.positions
 
 
-SHAPES = {shape.name: shape for shape in (
-    Shape("tiny", "gpt2", 2, 32, 2, 16, 2, 300),
-    Shape("tiny-bert", "bert", 2, 32, 2, 16, 2, 300, 0.15),
-    Shape("char", "gpt2", 4, 128, 4, 64, 12, 65),
-    Shape("10m", "gpt2", 6, 384, 6, 256, 8, 8192),
-    Shape("10m-50k", "gpt2", 6, 384, 6, 256, 8, 50304),
-    Shape("124m", "gpt2", 12, 768, 12, 512, 2, 50257),
-    Shape("bert", "bert", 6, 384, 6, 128, 32, 30522, 0.15),
-)}
+SHAPES = {
+    shape.name: shape
+    for shape in (
+        Shape("tiny", "gpt2", 2, 32, 2, 16, 2, 300),
+        Shape("tiny-bert", "bert", 2, 32, 2, 16, 2, 300, 0.15),
+        Shape("char", "gpt2", 4, 128, 4, 64, 12, 65),
+        Shape("10m", "gpt2", 6, 384, 6, 256, 8, 8192),
+        Shape("10m-50k", "gpt2", 6, 384, 6, 256, 8, 50304),
+        Shape("124m", "gpt2", 12, 768, 12, 512, 2, 50257),
+        Shape("bert", "bert", 6, 384, 6, 128, 32, 30522, 0.15),
+    )
+}
 QUICK = ("char", "10m")
-ALL = tuple(name for name in SHAPES if not name.startswith("tiny"))        # those say only that everything works
+ALL = tuple(name for name in SHAPES if not name.startswith("tiny"))  # those say only that everything works
 
 
 def shape_called(name: str) -> Shape:
@@ -73,11 +78,17 @@ def shape_called(name: str) -> Shape:
 
 def recipe_for(shape: Shape, context: int | None = None) -> Recipe:
     """The published recipe in this shape, without dropout, at a rate that leaves the weights where they are."""
-    settings = [f"network.layers={shape.layers}", f"network.width={shape.width}", f"network.heads={shape.heads}",
-                f"network.context={context or shape.positions}", f"tokenizer.vocabulary={max(shape.vocabulary, 257)}",
-                "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0 }",
-                f"training.batch_size={shape.batch}", f"training.optimizer.learning_rate={RATE}",
-                'training.schedule={ kind = "constant" }']
+    settings = [
+        f"network.layers={shape.layers}",
+        f"network.width={shape.width}",
+        f"network.heads={shape.heads}",
+        f"network.context={context or shape.positions}",
+        f"tokenizer.vocabulary={max(shape.vocabulary, 257)}",
+        "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0 }",
+        f"training.batch_size={shape.batch}",
+        f"training.optimizer.learning_rate={RATE}",
+        'training.schedule={ kind = "constant" }',
+    ]
     if shape.recipe == "bert":
         settings += ['objective={ kind = "masked" }']
     return loader.load(shape.recipe, "", settings)
@@ -91,7 +102,9 @@ def model_of(shape: Shape, context: int | None = None) -> Model:
 def counted(model: Model) -> tuple[int, int]:
     """(parameters without the table of positions, those of them in the token head with the table it shares)"""
     positions = model.network.get_parameter("embeddings.positions.weight").numel()
-    return model.parameter_count() - positions, sum(parameter.numel() for parameter in model.heads["tokens"].parameters())
+    return model.parameter_count() - positions, sum(
+        parameter.numel() for parameter in model.heads["tokens"].parameters()
+    )
 
 
 def batch_for(shape: Shape) -> Batch:

@@ -76,7 +76,9 @@ def measure(budget: str, out: Path) -> tuple[list[Row], float, dict[str, Any]]:
     held_out = Corpus(out / "store", "test", limit=EVALUATED)
     rows, models, answers = [], {}, {}
     order = list(descriptions())
-    for entry in sorted(catalogue.entries(), key=lambda one: order.index(one.name) if one.name in order else len(order)):
+    for entry in sorted(
+        catalogue.entries(), key=lambda one: order.index(one.name) if one.name in order else len(order)
+    ):
         recipe = recipe_of(entry, budget)
         if why := why_no_number(recipe):
             rows.append(Row(entry.name, recipe.size, None, None, why))

@@ -11,7 +11,7 @@ from pathlib import Path
 from foreword.text.found import found_documents
 from foreword.text.reading import units
 
-ARTICLE = re.compile(r"(?m)^(?= = [^=].*[^=] = $)")        # WikiText: a line like " = Title = "
+ARTICLE = re.compile(r"(?m)^(?= = [^=].*[^=] = $)")  # WikiText: a line like " = Title = "
 
 
 def documents(megabytes: float, data: Sequence[Path] = ()) -> list[str]:

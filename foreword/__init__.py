@@ -29,11 +29,13 @@ __version__ = VERSION
 __all__ = ["Inputs", "load"]
 
 
-def __getattr__(name: str) -> Any:          # torch is imported when a model is, not before
+def __getattr__(name: str) -> Any:  # torch is imported when a model is, not before
     if name == "load":
         from foreword.model import load
+
         return load
     if name == "Inputs":
         from foreword.networks.base import Inputs
+
         return Inputs
     raise AttributeError(f"module 'foreword' has no attribute {name!r}")

@@ -26,8 +26,8 @@ from foreword.vectors.table import VectorTable
 if TYPE_CHECKING:
     from foreword.transfer.predict import Predictor
 
-AT_ONCE = 1024                             # positions that are read together; with more, a CPU's caches no longer hold them
-Stream = Callable[[int, str], None]        # (row, new text)
+AT_ONCE = 1024  # positions that are read together; with more, a CPU's caches no longer hold them
+Stream = Callable[[int, str], None]  # (row, new text)
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class LoadedModel(TrainedModel):
         policy = bits.policy(self.language_model, stride, self.tokenizer.has("[end]"))
         found = []
         for one, logs in zip(texts, bits.log_probs(self.language_model, self.tokenizer, texts, stride)):
-            pieces = self.tokenizer.pieces(one.ids[len(one.ids) - len(logs):])
+            pieces = self.tokenizer.pieces(one.ids[len(one.ids) - len(logs) :])
             found.append(replace(bits.cost(one, logs, self.tokenizer, policy), each=tuple(zip(pieces, logs.tolist()))))
         return found[0] if isinstance(text, str) else found
 
@@ -81,16 +81,20 @@ class LoadedModel(TrainedModel):
     @overload
     def generate(self, prompt: list[str], n: int = 1, stream: Stream | None = None, **settings: Any) -> list[str]: ...
     @overload
-    def generate(self, prompt: str | list[str], n: int, stream: Stream | None = None, **settings: Any) -> str | list[str]: ...
+    def generate(
+        self, prompt: str | list[str], n: int, stream: Stream | None = None, **settings: Any
+    ) -> str | list[str]: ...
 
-    def generate(self, prompt: str | list[str] = "", n: int = 1, stream: Stream | None = None,
-                 **settings: Any) -> str | list[str]:
+    def generate(
+        self, prompt: str | list[str] = "", n: int = 1, stream: Stream | None = None, **settings: Any
+    ) -> str | list[str]:
         """Continue a prompt: the new text. A list of prompts, or n > 1, gives a list. Settings: see `Sampling`."""
         many = self.continuations(prompt, n, stream, **settings)
         return many[0].text if isinstance(prompt, str) and n == 1 else [one.text for one in many]
 
-    def continuations(self, prompt: str | Sequence[str] = "", n: int = 1, stream: Stream | None = None,
-                      **settings: Any) -> list[Continuation]:
+    def continuations(
+        self, prompt: str | Sequence[str] = "", n: int = 1, stream: Stream | None = None, **settings: Any
+    ) -> list[Continuation]:
         """Like `generate`, with ids, the reason for stopping and the log-probability of each token."""
         self.need("generate")
         if isinstance(settings.get("stop"), str):
@@ -98,13 +102,17 @@ class LoadedModel(TrainedModel):
         how = Sampling(**{**settings, "stop": tuple(settings.get("stop", ()))})
         prompts = [self.tokenizer.encode(text) for text in ([prompt] if isinstance(prompt, str) else prompt)]
         if not self.tokenizer.has("[end]") and any(not ids for ids in prompts):
-            raise Fault(f"{self.name} cannot start from nothing: its tokenizer has no end-of-document token.",
-                        "Give a prompt of at least one token.")
+            raise Fault(
+                f"{self.name} cannot start from nothing: its tokenizer has no end-of-document token.",
+                "Give a prompt of at least one token.",
+            )
         limit = self.language_model.context
         for ids in prompts:
             if limit is not None and len(ids) > limit:
-                say(f"the prompt has {len(ids):,} tokens; {self.recipe.name} looks back at most {limit:,}: "
-                    f"only the last {limit:,} count.")
+                say(
+                    f"the prompt has {len(ids):,} tokens; {self.recipe.name} looks back at most {limit:,}: "
+                    f"only the last {limit:,} count."
+                )
         return generate(self.language_model, self.tokenizer, [ids for ids in prompts for _ in range(n)], how, stream)
 
     @torch.inference_mode()
@@ -154,8 +162,10 @@ class LoadedModel(TrainedModel):
                 raise Fault("there is nothing to read: a text has no tokens.")
             found.append(np.asarray(ids, np.int64))
         if cut:
-            say(f"{cut:,} of {len(texts):,} texts {'is' if cut == 1 else 'are'} longer than the {room:,} tokens that "
-                f"{self.recipe.name} reads at once: only the beginning counts.")
+            say(
+                f"{cut:,} of {len(texts):,} texts {'is' if cut == 1 else 'are'} longer than the {room:,} tokens that "
+                f"{self.recipe.name} reads at once: only the beginning counts."
+            )
         return found
 
     def _vectors(self, rows: Sequence[np.ndarray], layer: int = -1) -> Iterator[tuple[int, Tensor]]:
@@ -170,8 +180,10 @@ class LoadedModel(TrainedModel):
             # a network that reads left to right does not see what stands behind
             output = network(Inputs(ids, real=None if network.reads_left_to_right or bool(real.all()) else real))
             if not -len(output.layers) <= layer < len(output.layers):
-                raise Fault(f"{self.name} has no layer {layer}.",
-                            f"It has 0 (the embeddings) to {len(output.layers) - 1}; -1 is the last, after its norm.")
+                raise Fault(
+                    f"{self.name} has no layer {layer}.",
+                    f"It has 0 (the embeddings) to {len(output.layers) - 1}; -1 is the last, after its norm.",
+                )
             vectors = output.last if layer == -1 else output.layers[layer]
             yield from ((row, vectors[place, : len(rows[row])]) for place, row in enumerate(some))
 
@@ -213,13 +225,18 @@ class LoadedModel(TrainedModel):
     @cached_property
     def _predictor(self) -> Predictor:
         from foreword.transfer.predict import Predictor
+
         return Predictor(Path(self.name))
 
     @torch.inference_mode()
     def logits(self, ids: Sequence[int]) -> np.ndarray:
         """[tokens, vocabulary] float32: what others compare us with."""
         self.need("logits")
-        given, size, limit = np.asarray(ids, np.int64), self.with_heads.network.table().size(0), self.with_heads.network.context
+        given, size, limit = (
+            np.asarray(ids, np.int64),
+            self.with_heads.network.table().size(0),
+            self.with_heads.network.context,
+        )
         if given.ndim != 1 or not len(given):
             raise Fault("logits are asked for a list of ids, at least one.")
         if strange := given[(given < 0) | (given >= size)].tolist():

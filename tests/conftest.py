@@ -18,11 +18,14 @@ from foreword.tokens.build import build_store
 from foreword.tokens.store import TokenStore
 from tests.tiny import dialogues, documents, store_kind
 
-os.environ.setdefault("FOREWORD_DATA", str(Path(__file__).parents[2] / "shared" / "data"))        # where we keep data sets
-if capability := os.environ.get("ATEN_CPU_CAPABILITY"):        # torch.compile's cache does not tell them apart, and then crashes
+os.environ.setdefault("FOREWORD_DATA", str(Path(__file__).parents[2] / "shared" / "data"))  # where we keep data sets
+if capability := os.environ.get(
+    "ATEN_CPU_CAPABILITY"
+):  # torch.compile's cache does not tell them apart, and then crashes
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(Path(tempfile.gettempdir()) / f"torchinductor-{capability}")
-TOKENIZERS = {          # by the name of their store
-    "byte": {"kind": "byte"}, "byte_bpe": {"kind": "byte_bpe", "vocabulary": 512},
+TOKENIZERS = {  # by the name of their store
+    "byte": {"kind": "byte"},
+    "byte_bpe": {"kind": "byte_bpe", "vocabulary": 512},
     "tagged": {"kind": "byte_bpe", "vocabulary": 512, "specials": "roberta"},
     "wordpiece": {"kind": "wordpiece", "vocabulary": 512, "lowercase": True},
     "spans": {"kind": "unigram", "vocabulary": 600, "spans": 8},
@@ -35,7 +38,7 @@ def pytest_configure() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-THOROUGH = ("cli", "docs", "parity")            # folders that `make test` leaves to `make test-all`
+THOROUGH = ("cli", "docs", "parity")  # folders that `make test` leaves to `make test-all`
 left_out = pytest.StashKey[int]()
 
 
@@ -52,7 +55,7 @@ def pytest_deselected(items: list[pytest.Item]) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if hasattr(session.config, "workeroutput"):          # one of several processes: the one that reports must hear it
+    if hasattr(session.config, "workeroutput"):  # one of several processes: the one that reports must hear it
         session.config.workeroutput["left out"] = session.config.stash.get(left_out, 0)
 
 
@@ -63,8 +66,10 @@ def pytest_testnodedown(node) -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     if "not thorough" in config.option.markexpr:
-        terminalreporter.write_line(f"Left out: {config.stash.get(left_out, 0):,} thorough tests here, and tests/{{{','.join(THOROUGH)}}} "
-                                    "(make test-all); small trainings (make test-slow).")
+        terminalreporter.write_line(
+            f"Left out: {config.stash.get(left_out, 0):,} thorough tests here, and tests/{{{','.join(THOROUGH)}}} "
+            "(make test-all); small trainings (make test-slow)."
+        )
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -90,7 +95,9 @@ def stores(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     """Stores of the corpus, one for each of TOKENIZERS; and of its paragraphs and of dialogues, in byte_bpe."""
     folder = tmp_path_factory.mktemp("stores")
     for name, settings in TOKENIZERS.items():
-        build_store([corpus], folder / name, KINDS.find(settings["kind"])(**settings), fractions=(0.8, 0.1, 0.1), workers=1)
+        build_store(
+            [corpus], folder / name, KINDS.find(settings["kind"])(**settings), fractions=(0.8, 0.1, 0.1), workers=1
+        )
     learned = TokenStore.open(folder / "byte_bpe").tokenizer
     build_store([corpus], folder / "paragraphs", learned, documents="paragraph", fractions=(0.8, 0.1, 0.1), workers=1)
     spoken = folder.parent / f"{folder.name}.jsonl"
@@ -108,8 +115,10 @@ def store(stores: dict[str, Path]) -> Callable[..., TokenStore]:
 @pytest.fixture(scope="session")
 def store_of(store: Callable[..., TokenStore]) -> Callable[..., TokenStore]:
     """The store that suits a recipe's objective."""
+
     def find(recipe: Recipe, split: str = "train") -> TokenStore:
         return store(store_kind(recipe), split)
+
     return find
 
 

@@ -18,7 +18,7 @@ class Known:
         self.vocabulary, self.context, self.reach = tokenizer.vocabulary(), context, context
         drawn = chance(seed).normal(size=(len(tokenizer), len(tokenizer)))
         self.table = drawn - np.log(np.exp(drawn).sum(-1, keepdims=True))
-        self.asked: list[int] = []        # how many tokens each call of `score` and `begin` read at most
+        self.asked: list[int] = []  # how many tokens each call of `score` and `begin` read at most
 
     def cost(self, tokenizer: Tokenizer, context: str, continuation: str) -> list[float]:
         """The log-probability of each token, straight from the table. For tokenizers that never merge across the border."""
@@ -42,7 +42,10 @@ class Known:
 
     def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
         self._read(max(map(len, sequences)) - 1)
-        return [self.table[sequence[max(start, 1) - 1: -1], sequence[max(start, 1):]] for sequence, start in zip(sequences, starts)]
+        return [
+            self.table[sequence[max(start, 1) - 1 : -1], sequence[max(start, 1) :]]
+            for sequence, start in zip(sequences, starts)
+        ]
 
     def _read(self, tokens: int) -> None:
         assert self.context is None or tokens <= self.context, f"{tokens} tokens for a context of {self.context}"

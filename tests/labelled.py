@@ -28,11 +28,13 @@ PLAIN = ("the", "film", "was", "a", "day", "in", "house", "tree", "with", "story
 CHINESE = "今天天气很好我们去公园看花他在家里读书你喜欢吗山上有大大的云"
 FAMILIES = {"gpt2": ByteBPE(vocabulary=320), "gpt1": CharBPE(vocabulary=320), "bert": WordPiece(vocabulary=320)}
 COLUMNS: dict[str, dict[str, Any]] = {
-    "classify": {"text": "{text}", "label": "{label}"}, "pair": {"first": "{a}", "second": "{b}", "label": "{label}"},
+    "classify": {"text": "{text}", "label": "{label}"},
+    "pair": {"first": "{a}", "second": "{b}", "label": "{label}"},
     "similarity": {"first": "{a}", "second": "{b}", "score": "{score}"},
     "choice": {"context": "{context}", "choices": "{choices}", "gold": "{gold}"},
     "span": {"question": "{question}", "context": "{context}", "spans": "{answers}"},
-    "tag": {"sentence": "{words}", "tags": "{tags}"}, "rank": {"query": "{query}", "candidate": "{candidate}", "relevance": "{r}"},
+    "tag": {"sentence": "{words}", "tags": "{tags}"},
+    "rank": {"query": "{query}", "candidate": "{candidate}", "relevance": "{r}"},
 }
 
 
@@ -53,9 +55,19 @@ def tokenizer(family: str) -> Tokenizer:
 def base(family: str, *settings: str, seed: int = 0) -> Loaded:
     """A pretrained model that has learned nothing."""
     torch.manual_seed(seed)
-    recipe = loader.load(family, "", [
-        "network.layers=2", "network.width=32", "network.heads=2", "network.context=48", "network.initial.deviation=0.2",
-        "network.dropout={table=0.0, embeddings=0.0, attention=0.0, residual=0.0}", *settings])
+    recipe = loader.load(
+        family,
+        "",
+        [
+            "network.layers=2",
+            "network.width=32",
+            "network.heads=2",
+            "network.context=48",
+            "network.initial.deviation=0.2",
+            "network.dropout={table=0.0, embeddings=0.0, attention=0.0, residual=0.0}",
+            *settings,
+        ],
+    )
     return Loaded(recipe, model_for(recipe, tokenizer(family).vocabulary()), tokenizer(family))
 
 
@@ -96,8 +108,11 @@ def _pair(draw: np.random.Generator, name: str, number: int) -> Example:
 
 
 def _similarity(draw: np.random.Generator, name: str, number: int) -> Example:
-    return Example(name, (_some(draw, draw.choice(GOOD)), _some(draw, draw.choice(GOOD if number % 3 else BAD))),
-                   float(number % 3) + 0.5)
+    return Example(
+        name,
+        (_some(draw, draw.choice(GOOD)), _some(draw, draw.choice(GOOD if number % 3 else BAD))),
+        float(number % 3) + 0.5,
+    )
 
 
 def _choice(draw: np.random.Generator, name: str, number: int) -> Example:
@@ -128,14 +143,24 @@ def _rank(draw: np.random.Generator, name: str, number: int) -> Example:
     return Example(name, (query, _some(draw, draw.choice(GOOD if right else BAD))), float(right), group=query)
 
 
-_MAKERS = {"classify": _classify, "pair": _pair, "similarity": _similarity, "choice": _choice, "span": _span, "tag": _tag, "rank": _rank}
+_MAKERS = {
+    "classify": _classify,
+    "pair": _pair,
+    "similarity": _similarity,
+    "choice": _choice,
+    "span": _span,
+    "tag": _tag,
+    "rank": _rank,
+}
 KINDS = tuple(_MAKERS)
 
 
 def task(kind: str, train: int = 96, dev: int = 24, test: int = 24, **columns: Any) -> LabelledTask:
     learn = LABELLED_KINDS.find(kind)(**COLUMNS[kind], **columns)
     parts = [examples(kind, count, seed) for seed, count in enumerate((train, dev, test))]
-    return LabelledTask("toy", learn, learn.label_set(example.label for example in parts[0]), *(tuple(part) for part in parts))
+    return LabelledTask(
+        "toy", learn, learn.label_set(example.label for example in parts[0]), *(tuple(part) for part in parts)
+    )
 
 
 def ids(laid: Sequence[Any]) -> list[list[int]]:

@@ -29,10 +29,21 @@ from foreword.tokens.turns import SKIPPED
 from foreword.training.hardware import Hardware
 
 SYSTEMS = {path.stem: str(path) for path in sorted((Path(__file__).parent / "systems").glob("*.toml"))}
-FROM_LABELS = [name for name in catalogue.built_in() if loader.load(name).objective.labelled]        # their data are labelled tasks
-RECIPES = [*(name for name in catalogue.built_in() if name not in FROM_LABELS), *SYSTEMS]            # their data is text
+FROM_LABELS = [
+    name for name in catalogue.built_in() if loader.load(name).objective.labelled
+]  # their data are labelled tasks
+RECIPES = [*(name for name in catalogue.built_in() if name not in FROM_LABELS), *SYSTEMS]  # their data is text
 WITH_SIZES = [(entry.name, size) for entry in catalogue.entries() for size in ("", *entry.sizes)]
-CHINESE = ("今天天气很好。", "我们去公园看花。", "他在家里看书。", "你好吗？", "我很好，你呢？", "天上有大大的云。", "花园里有很多人。", "书上的字很小。")
+CHINESE = (
+    "今天天气很好。",
+    "我们去公园看花。",
+    "他在家里看书。",
+    "你好吗？",
+    "我很好，你呢？",
+    "天上有大大的云。",
+    "花园里有很多人。",
+    "书上的字很小。",
+)
 
 
 def documents() -> Iterator[str]:
@@ -66,7 +77,7 @@ def settings_for(recipe: Recipe) -> list[str]:
         found += ["network.head_size=8"] if network.head_size else []
         found += ["network.embedding=24"] if network.embedding else []
         if has(getattr(network, "visible", None), "window"):
-            found += ["network.visible.window=4"]           # narrower than the texts of the tests
+            found += ["network.visible.window=4"]  # narrower than the texts of the tests
     elif has(network, "layers"):
         found += [f"network.layers={min(network.layers, 2)}"]
     if has(network, "width"):
@@ -111,7 +122,7 @@ def able_to(ability: str) -> list[str]:
 
 
 GRADIENT, COUNTING = trained_by("gradient"), trained_by("counting")
-READERS = able_to("score")        # left to right: they can be asked for next tokens
+READERS = able_to("score")  # left to right: they can be asked for next tokens
 
 
 def store_kind(recipe: Recipe) -> str:
@@ -155,8 +166,13 @@ def reader(name: str, store: TokenStore, held_out: TokenStore | None = None) -> 
     return model.language_model(store.tokenizer.vocabulary())
 
 
-def learner_for(recipe: Recipe, store: TokenStore, dtype: torch.dtype = torch.float32,
-                hardware: Hardware | None = None, seed: int = 0) -> tuple[Any, Stream]:
+def learner_for(
+    recipe: Recipe,
+    store: TokenStore,
+    dtype: torch.dtype = torch.float32,
+    hardware: Hardware | None = None,
+    seed: int = 0,
+) -> tuple[Any, Stream]:
     """A learner as a run makes it, and its batches."""
     spec = recipe.training
     torch.manual_seed(seed)
@@ -185,7 +201,9 @@ def interrupted_at(last: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         def step(batch: Any, number: int, spent: float, tokens: int) -> Any:
             loop.trainer.stopping = number == last
             return real(batch, number, spent, tokens)
+
         loop.learner.step = step
+
     with monkeypatch.context() as patch:
         patch.setattr(RunLoop, "resume", resumed)
         with pytest.raises(Interrupted):

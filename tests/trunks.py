@@ -12,7 +12,7 @@ from foreword.exchange import hugging_face
 from foreword.exchange.hugging_face import Loaded
 from tests.labelled import base, tokenizer
 
-FAMILIES = {"gpt2": "gpt2", "bert": "bert", "lstm": "gpt2"}        # and whose tokens each reads
+FAMILIES = {"gpt2": "gpt2", "bert": "bert", "lstm": "gpt2"}  # and whose tokens each reads
 
 
 def trunk(family: str, *settings: str) -> Loaded:

@@ -13,8 +13,12 @@ from foreword.kernels import build
 
 needs_compiler = pytest.mark.skipif(not any(map(shutil.which, ("cc", "gcc", "clang"))), reason="NO C COMPILER IS HERE")
 needs_kernels = pytest.mark.skipif(build.off(), reason="FOREWORD_KERNELS=off")
-torch_compiles = pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() == "DEFAULT", reason="torch.compile needs the CPU's vectors")
-every_width = pytest.mark.parametrize("flags", [(), ("-DPORTABLE",), ("-mno-avx512f",)], ids=["native", "portable", "avx2"])
+torch_compiles = pytest.mark.skipif(
+    torch.backends.cpu.get_cpu_capability() == "DEFAULT", reason="torch.compile needs the CPU's vectors"
+)
+every_width = pytest.mark.parametrize(
+    "flags", [(), ("-DPORTABLE",), ("-mno-avx512f",)], ids=["native", "portable", "avx2"]
+)
 
 
 def compiled_with(module: ModuleType, flags: tuple[str, ...]) -> ctypes.CDLL:

@@ -38,13 +38,19 @@ def network_for(recipe: Recipe, vocabulary: Vocabulary) -> Model:
 
 def blank_model(recipe: Recipe, vocabulary: Vocabulary, device: str = "cpu") -> LearnedModel:
     """The same without drawing any weight: for weights that are about to be read from a file."""
-    return blank_network(recipe, vocabulary, device) if isinstance(recipe.network, NetworkSpec) else model_for(recipe, vocabulary)
+    return (
+        blank_network(recipe, vocabulary, device)
+        if isinstance(recipe.network, NetworkSpec)
+        else model_for(recipe, vocabulary)
+    )
 
 
 def blank_network(recipe: Recipe, vocabulary: Vocabulary, device: str = "cpu") -> Model:
     made = shape_of(recipe, vocabulary)
     if any(buffer.is_meta for buffer in made.computed()):
-        with torch.random.fork_rng(devices=[]):        # what is computed and not saved (a table of sinusoids) is computed again
+        with torch.random.fork_rng(
+            devices=[]
+        ):  # what is computed and not saved (a table of sinusoids) is computed again
             return network_for(recipe, vocabulary).to(device)
     return allotted(made, device)
 
@@ -62,7 +68,7 @@ def allotted(made: Model, device: str = "cpu") -> Model:
         for name, weight in [*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)]:
             if not weight.is_meta:
                 continue
-            if id(weight) not in real:      # once for each weight, so that what was tied stays tied
+            if id(weight) not in real:  # once for each weight, so that what was tied stays tied
                 empty = torch.empty(weight.shape, dtype=weight.dtype, device=device)
                 real[id(weight)] = nn.Parameter(empty) if isinstance(weight, nn.Parameter) else empty
             setattr(module, name, real[id(weight)])
@@ -73,6 +79,8 @@ def check_tokenizer(recipe: Recipe, tokenizer: Tokenizer, where: str) -> None:
     """A tokenizer that lacks a special token the objective needs is refused before any work is done."""
     missing = [name for name in recipe.objective.specials if not tokenizer.has(name)]
     if missing:
-        raise Fault(f"{where} was made with {tokenizer.name}, which has no {', '.join(missing)}; "
-                    f"the objective {kind(recipe.objective)!r} needs them.",
-                    f"Make a store that has them:  foreword tokens TEXT --tokenizer {kind(recipe.tokenizer)} --out STORE")
+        raise Fault(
+            f"{where} was made with {tokenizer.name}, which has no {', '.join(missing)}; "
+            f"the objective {kind(recipe.objective)!r} needs them.",
+            f"Make a store that has them:  foreword tokens TEXT --tokenizer {kind(recipe.tokenizer)} --out STORE",
+        )

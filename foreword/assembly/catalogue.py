@@ -21,7 +21,7 @@ class Entry:
     paper: str
     extends: str
     sizes: tuple[str, ...]
-    about: str          # the comment at the head of its file
+    about: str  # the comment at the head of its file
 
 
 def entries() -> list[Entry]:
@@ -35,10 +35,17 @@ def entries() -> list[Entry]:
         while (above := values.get(line[-1].get("extends", ""))) is not None:
             line.append(above)
         sizes = {size: given for one in reversed(line) for size, given in one.get("sizes", {}).items()}
-        comment = [line.lstrip("# ").strip() for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")]
-        found[name] = Entry(name, path.stem[:4], mine.get("paper") or parent.get("paper") or "", mine.get("extends", ""),
-                            tuple(size for size, given in sizes.items() if given is not False),
-                            comment[0] if comment else "")
+        comment = [
+            line.lstrip("# ").strip() for line in path.read_text(encoding="utf-8").split("\n") if line.startswith("#")
+        ]
+        found[name] = Entry(
+            name,
+            path.stem[:4],
+            mine.get("paper") or parent.get("paper") or "",
+            mine.get("extends", ""),
+            tuple(size for size, given in sizes.items() if given is not False),
+            comment[0] if comment else "",
+        )
     return list(found.values())
 
 

@@ -15,7 +15,7 @@ from foreword.basics.sections import Written, construct
 if TYPE_CHECKING:
     from foreword.assembly.recipe import Recipe
 
-DEEPEST = 3       # generations of `extends`: more cannot be read at a glance
+DEEPEST = 3  # generations of `extends`: more cannot be read at a glance
 
 
 def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool = True) -> Written:
@@ -36,8 +36,10 @@ def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool
     for path, values, lines in reversed(chain):
         _lay_shared_sizes(merged, values, lines)
         merged.lay_over(values, {key: f"{shown(path)}:{line}" for key, line in lines.items()})
-        if "sizes" in merged.values:        # `xl = false`: a size of the parent that this system does not have
-            merged.values["sizes"] = {size: given for size, given in merged.values["sizes"].items() if given is not False}
+        if "sizes" in merged.values:  # `xl = false`: a size of the parent that this system does not have
+            merged.values["sizes"] = {
+                size: given for size, given in merged.values["sizes"].items() if given is not False
+            }
     if named and not Path(name).is_dir():
         merged.trust(merged.values)
     sizes = merged.values.pop("sizes", {})
@@ -62,10 +64,13 @@ def _lay_shared_sizes(merged: Written, values: JsonObject, lines: dict[toml.Path
         path = RECIPES / "sizes" / f"{given.pop('like')}.toml"
         if not path.is_file():
             known = sorted(other.stem for other in path.parent.glob("*.toml"))
-            raise Fault(f"there is no size {path.stem!r} to be like.{did_you_mean(path.stem, known)} Sizes: {', '.join(known)}.")
+            raise Fault(
+                f"there is no size {path.stem!r} to be like.{did_you_mean(path.stem, known)} Sizes: {', '.join(known)}."
+            )
         shared, places = toml.read(path)
-        merged.lay_over({"sizes": {size: shared}},
-                        {("sizes", size, *key): f"{shown(path)}:{line}" for key, line in places.items()})
+        merged.lay_over(
+            {"sizes": {size: shared}}, {("sizes", size, *key): f"{shown(path)}:{line}" for key, line in places.items()}
+        )
 
 
 def lay_settings(merged: Written, settings: Sequence[str]) -> None:
@@ -90,7 +95,9 @@ def _parent(name: str, child: Path) -> Path:
 
 def _complete(values: JsonObject) -> bool:
     """A saved recipe is already resolved: it tells its parent but needs nothing from it, since every section says its kind."""
-    return all("kind" in values.get(section, {}) for section in ("network", "objective", "batches", "tokenizer", "training"))
+    return all(
+        "kind" in values.get(section, {}) for section in ("network", "objective", "batches", "tokenizer", "training")
+    )
 
 
 def load(name: str, size: str = "", settings: Sequence[str] = (), named: bool = True) -> Recipe:

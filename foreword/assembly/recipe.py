@@ -20,8 +20,9 @@ from foreword.tokens.kinds import TokenizerSpec
 from foreword.training.learner import TrainingSpec
 from foreword.vectors.table import VectorTableSpec
 
-NETWORKS = Registry("network", {**networks.KINDS.places, **networks.OVER.places, **counts.KINDS.places,
-                             **vectors.KINDS.places})
+NETWORKS = Registry(
+    "network", {**networks.KINDS.places, **networks.OVER.places, **counts.KINDS.places, **vectors.KINDS.places}
+)
 CUTS = Registry("cut", {**batches.CUTS.places, **batches.LABELLED.places})
 
 
@@ -29,15 +30,19 @@ class Recipe(Spec):
     """Everything that makes a system what it is. `size` and `extends` tell where the values came from."""
 
     chosen: ClassVar[Mapping[str, Registry]] = {
-        "network": NETWORKS, "head": parts.HEADS, "objective": objectives.EVERY, "batches": CUTS,
-        "tokenizer": tokens.KINDS, "training": training.KINDS,
+        "network": NETWORKS,
+        "head": parts.HEADS,
+        "objective": objectives.EVERY,
+        "batches": CUTS,
+        "tokenizer": tokens.KINDS,
+        "training": training.KINDS,
     }
     name: str
     paper: str = ""
     extends: str = ""
     size: str = ""
     network: SerializeAsAny[NetworkSpec | CountSpec | VectorTableSpec]
-    head: SerializeAsAny[HeadSpec] | None = None        # count models have none: they answer for themselves
+    head: SerializeAsAny[HeadSpec] | None = None  # count models have none: they answer for themselves
     objective: SerializeAsAny[Objective]
     batches: SerializeAsAny[Cut]
     tokenizer: SerializeAsAny[TokenizerSpec]
@@ -61,23 +66,48 @@ class Recipe(Spec):
         """What is wrong with parts that are each right but do not fit together."""
         found = []
         if unread := set(self.objective.writes) - set(self.network.reads):
-            found.append(("objective", f"objective.kind = {kind(self.objective)!r} fills {sorted(unread)}, which "
-                                       f"network.kind = {kind(self.network)!r} does not read."))
+            found.append(
+                (
+                    "objective",
+                    f"objective.kind = {kind(self.objective)!r} fills {sorted(unread)}, which "
+                    f"network.kind = {kind(self.network)!r} does not read.",
+                )
+            )
         context, length = getattr(self.network, "context", None), self.batches.length
         if context and length and length > context:
-            found.append(("batches.length", f"rows of {length} positions do not fit the network's context of {context}: "
-                                            f"length can be at most {context}."))
+            found.append(
+                (
+                    "batches.length",
+                    f"rows of {length} positions do not fit the network's context of {context}: "
+                    f"length can be at most {context}.",
+                )
+            )
         if context and self.batches.carries:
-            found.append(("batches.kind", f"{kind(self.batches)!r} go on from row to row without end, but "
-                                          f"{kind(self.network)!r} remembers at most its context of {context}."))
+            found.append(
+                (
+                    "batches.kind",
+                    f"{kind(self.batches)!r} go on from row to row without end, but "
+                    f"{kind(self.network)!r} remembers at most its context of {context}.",
+                )
+            )
         if self.batches.carries and getattr(self.training, "ramp", None):
-            found.append(("training.ramp", f"{kind(self.batches)!r} are as many as the rows of a batch from first to last: "
-                                           "their batches cannot grow."))
+            found.append(
+                (
+                    "training.ramp",
+                    f"{kind(self.batches)!r} are as many as the rows of a batch from first to last: "
+                    "their batches cannot grow.",
+                )
+            )
         if self.network.trained_by != kind(self.training):
-            found.append(("training.kind", f"network.kind = {kind(self.network)!r} is trained by {self.network.trained_by!r}, "
-                                           f"not by {kind(self.training)!r}."))
+            found.append(
+                (
+                    "training.kind",
+                    f"network.kind = {kind(self.network)!r} is trained by {self.network.trained_by!r}, "
+                    f"not by {kind(self.training)!r}.",
+                )
+            )
         if self.network.trained_by == "gradient" and self.head is None:
-            found.append(("head", "a network needs a head to guess tokens: [head] kind = \"softmax\"."))
+            found.append(("head", 'a network needs a head to guess tokens: [head] kind = "softmax".'))
         return found
 
     def values(self) -> JsonObject:

@@ -22,7 +22,7 @@ from foreword.basics.sections import Written
 def resolved(name: str, size: str = "", settings: Sequence[str] = ()) -> tuple[JsonObject, Written]:
     """(all values of a checked recipe, the same as they were written); or all that is wrong with it."""
     found = loader.written(name, size, settings)
-    if any(":" in kind for kind in found.trusted):        # the user's own code may need torch for more than definitions
+    if any(":" in kind for kind in found.trusted):  # the user's own code may need torch for more than definitions
         return loader.load(name, size, settings).values(), found
     with _stand_in():
         return loader.load(name, size, settings).values(), found
@@ -32,7 +32,9 @@ class _Anything(type):
     """The type of everything in the stand-in: classes whose attributes are more of them."""
 
     def __getattr__(cls, name: str) -> _Anything:
-        if name.startswith("__") or not cls.__dict__.get("of_torch"):        # a class of ours that has one of theirs as its base
+        if name.startswith("__") or not cls.__dict__.get(
+            "of_torch"
+        ):  # a class of ours that has one of theirs as its base
             raise AttributeError(name)
         return _Anything(name, (_Inert,), {"of_torch": True})
 

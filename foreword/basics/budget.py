@@ -9,7 +9,9 @@ from foreword.basics.messages import Fault
 
 _SCALE = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
 _CLOCK = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
-_FORM = re.compile(r"^\s*([0-9][0-9_,]*\.?[0-9]*(?:e[0-9]+)?)\s*([kKMGB]?)\s*(steps?|tok(?:ens?)?|epochs?|s|min|m|h|d)?\s*$")
+_FORM = re.compile(
+    r"^\s*([0-9][0-9_,]*\.?[0-9]*(?:e[0-9]+)?)\s*([kKMGB]?)\s*(steps?|tok(?:ens?)?|epochs?|s|min|m|h|d)?\s*$"
+)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 from foreword.basics.messages import Fault, RunFailed
 
-JsonObject = dict[str, Any]        # what a JSON or TOML file holds, as far as no type of its own says more
+JsonObject = dict[str, Any]  # what a JSON or TOML file holds, as far as no type of its own says more
 
 
 def write_atomically(path: Path, write: Callable[[Path], object]) -> None:
@@ -80,7 +80,7 @@ def whole_folder(path: Path) -> Path:
 
 
 def _disk(error: OSError, path: Path) -> Fault:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT, None):      # None: numpy wrote less than it was asked to
+    if error.errno in (errno.ENOSPC, errno.EDQUOT, None):  # None: numpy wrote less than it was asked to
         free = shutil.disk_usage(path.parent).free
         return RunFailed(
             f"The disk is full: {path} could not be written ({free / 1e6:.0f} MB free).",

@@ -13,8 +13,12 @@ def end_at_once() -> None:
     os._exit(1)
 
 
-def process_pool(workers: int, begin: Callable[..., object] | None = None, given: tuple[object, ...] = (),
-                 orphaned: Callable[[], object] = end_at_once) -> ProcessPoolExecutor:
+def process_pool(
+    workers: int,
+    begin: Callable[..., object] | None = None,
+    given: tuple[object, ...] = (),
+    orphaned: Callable[[], object] = end_at_once,
+) -> ProcessPoolExecutor:
     """Processes that call `begin(*given)` first, and `orphaned()` when their parent was killed and cannot end them.
 
     Spawned: a forked process would inherit locks of the tokenizers library and of torch.

@@ -33,7 +33,7 @@ class Ticker:
             self.bar.update(self.task, completed=fraction, note=note)
             return
         now = time.monotonic()
-        over = fraction >= 1.0 and not self.ended and now - self.began > self.every        # the last line, once
+        over = fraction >= 1.0 and not self.ended and now - self.began > self.every  # the last line, once
         if now - self.last >= self.every or over:
             self.last, self.ended = now, fraction >= 1.0
             left = (now - self.began) * (1 - fraction) / fraction if fraction > 0 else 0.0
@@ -47,7 +47,12 @@ def ticking(title: str) -> Iterator[Ticker]:
     if not console.is_terminal:
         yield Ticker(title, None)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"),
-               TimeRemainingColumn(), TextColumn("{task.fields[note]}"))
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.percentage:>3.0f}%"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
     with Progress(*columns, console=console, transient=True) as bar:
         yield Ticker(title, bar)

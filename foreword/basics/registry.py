@@ -42,11 +42,15 @@ class Registry:
             return ""
         tree = ast.parse(Path(found.origin).read_text(encoding="utf-8"))
         classes = [node for node in tree.body if isinstance(node, ast.ClassDef) and node.name == name]
-        text = next((doc for node in classes if (doc := ast.get_docstring(node))), None) or ast.get_docstring(tree) or ""
+        text = (
+            next((doc for node in classes if (doc := ast.get_docstring(node))), None) or ast.get_docstring(tree) or ""
+        )
         return text.split("\n")[0]
 
 
 def _refused(kind: str) -> str:
     module = kind.split(":")[0]
-    return (f"{kind!r} is code from outside Foreword. A recipe that you name may import it; a run or a model folder "
-            f"may not. If you trust {module}: set FOREWORD_MODULES={module}, or `import {module}` in Python first.")
+    return (
+        f"{kind!r} is code from outside Foreword. A recipe that you name may import it; a run or a model folder "
+        f"may not. If you trust {module}: set FOREWORD_MODULES={module}, or `import {module}` in Python first."
+    )

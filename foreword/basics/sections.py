@@ -21,7 +21,7 @@ class Written:
 
     values: JsonObject = field(default_factory=dict)
     places: dict[toml.Path_, str] = field(default_factory=dict)
-    trusted: set[str] = field(default_factory=set)       # dotted kinds that the user named: only these import a module
+    trusted: set[str] = field(default_factory=set)  # dotted kinds that the user named: only these import a module
 
     def trust(self, values: Any) -> None:
         """Every dotted kind among these values may be imported: the user wrote them, or named the file they are from."""
@@ -58,7 +58,7 @@ class Written:
         for size, values in self.values.get("sizes", {}).items():
             for name in path[:-1]:
                 values = values.get(name, {})
-            if "kind" not in values.get(path[-1], {"kind": ""}):        # a size that names its own kind keeps it
+            if "kind" not in values.get(path[-1], {"kind": ""}):  # a size that names its own kind keeps it
                 del values[path[-1]]
                 self._forget(("sizes", size, *path))
 
@@ -87,8 +87,12 @@ def construct(cls: type[Spec], values: JsonObject, source: Written, at: toml.Pat
             if isinstance(item, dict):
                 made.append(_chosen(table, item, source, path, faults))
             elif item is not None:
-                faults.append(Fault(f"this must be a section with a kind, one of {', '.join(table.names())} "
-                                    f"(it says {item!r}).", where=_where(source, path)))
+                faults.append(
+                    Fault(
+                        f"this must be a section with a kind, one of {', '.join(table.names())} (it says {item!r}).",
+                        where=_where(source, path),
+                    )
+                )
         if given is not None:
             ready[name] = made if isinstance(given, list) else next(iter(made), None)
     broken = {name for name in cls.chosen if values.get(name) is not None and _has_none(ready[name])}
@@ -123,8 +127,12 @@ def _chosen(table: Any, item: JsonObject, source: Written, at: toml.Path_, fault
         return None
     fields = cls.model_fields if isinstance(cls, type) and issubclass(cls, Spec) else {}
     if "kind" not in fields or fields["kind"].annotation not in (str, Literal[name]):
-        faults.append(Fault(f"{name} must be a Spec with the field  kind: str = {name!r}, so that a run can name it.",
-                            where=_where(source, (*at, "kind"))))
+        faults.append(
+            Fault(
+                f"{name} must be a Spec with the field  kind: str = {name!r}, so that a run can name it.",
+                where=_where(source, (*at, "kind")),
+            )
+        )
         return None
     return construct(cls, item, source, at, faults)
 

@@ -15,9 +15,11 @@ class Spec(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), arbitrary_types_allowed=True)
 
-    chosen: ClassVar[Mapping[str, Registry]] = {}     # fields that hold another part, chosen by its `kind` from a table
+    chosen: ClassVar[Mapping[str, Registry]] = {}  # fields that hold another part, chosen by its `kind` from a table
 
-    retired: ClassVar[Mapping[str, object]] = {}   # settings of earlier versions: read with this value, which changed nothing
+    retired: ClassVar[
+        Mapping[str, object]
+    ] = {}  # settings of earlier versions: read with this value, which changed nothing
 
     def faults(self) -> list[tuple[str, str]]:
         """What is wrong with settings that are each valid but do not fit together: (setting, message) pairs."""

@@ -72,7 +72,7 @@ def _literal(item: Any) -> str:
     if isinstance(item, (int, float)):
         return repr(item)
     if isinstance(item, str):
-        return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")       # JSON's escapes are TOML's too
+        return json.dumps(item, ensure_ascii=False).replace("\x7f", "\\u007f")  # JSON's escapes are TOML's too
     if isinstance(item, dict):
         return "{ " + ", ".join(f"{key} = {_literal(inner)}" for key, inner in item.items()) + " }"
     return "[" + ", ".join(_literal(inner) for inner in item) + "]"

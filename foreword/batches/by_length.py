@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-POSITIONS = 8192        # that one call of a network takes
+POSITIONS = 8192  # that one call of a network takes
 
 
 def by_length(lengths: Sequence[int], positions: int = POSITIONS, rows: int | None = None) -> Iterator[list[int]]:

@@ -25,9 +25,11 @@ class TaskCutter:
     def __init__(self, encoded: Mapping[str, Sequence[EncodedExample]], batch_size: int, seed: int):
         self.encoded, self.batch_size, self.seed = dict(encoded), batch_size, seed
         self.names = list(self.encoded)
-        self.orders = {name: Bucketed(np.asarray([one.length for one in some]), batch_size, number_of("task", seed, name))
-                       for name, some in self.encoded.items()}
-        self.counts = {name: -(-len(some) // batch_size) for name, some in self.encoded.items()}       # batches of an epoch
+        self.orders = {
+            name: Bucketed(np.asarray([one.length for one in some]), batch_size, number_of("task", seed, name))
+            for name, some in self.encoded.items()
+        }
+        self.counts = {name: -(-len(some) // batch_size) for name, some in self.encoded.items()}  # batches of an epoch
         self.ends = np.cumsum(list(self.counts.values()))
         self.steps = int(self.ends[-1])
         self.epoch = float(self.steps)

@@ -22,7 +22,7 @@ class Cutter(Protocol):
     and so on of the run, so `rows(0, first, stop)` are any. Mixtures and growing batches count on it.
     """
 
-    epoch: float        # steps in which every row comes once
+    epoch: float  # steps in which every row comes once
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         """Rows `first` to `stop` of the batch of this step."""
@@ -31,8 +31,8 @@ class Cutter(Protocol):
 class RowSize(NamedTuple):
     """How long a row is, as the objective has it."""
 
-    ids: int                 # at most
-    overlap: int = 0         # of them, those at the end that are only guessed: the next row begins with them
+    ids: int  # at most
+    overlap: int = 0  # of them, those at the end that are only guessed: the next row begins with them
 
     @property
     def stride(self) -> int:
@@ -44,10 +44,10 @@ class Cut(Spec):
     """How rows are made. `length`: positions that the network reads of a row; its context by default."""
 
     length: int | None = None
-    marks: ClassVar[tuple[str, ...]] = ()      # what the store must know about its tokens
-    carries: ClassVar[bool] = False            # rows go on where those of the batch before ended
-    ragged: ClassVar[bool] = False             # rows differ in length
-    texts: ClassVar[int] = 1                   # in a row
+    marks: ClassVar[tuple[str, ...]] = ()  # what the store must know about its tokens
+    carries: ClassVar[bool] = False  # rows go on where those of the batch before ended
+    ragged: ClassVar[bool] = False  # rows differ in length
+    texts: ClassVar[int] = 1  # in a row
     _size: RowSize | None = PrivateAttr(None)
 
     def sized(self, length: int, size: RowSize) -> Self:
@@ -69,7 +69,8 @@ class Cut(Spec):
         if store.tokens < tokens:
             raise Fault(
                 f"{store.folder} ({store.split}) has {store.tokens:,} tokens, too few for {what}.",
-                "Give more text, or make it smaller: --set batches.length=... --set training.batch_size=...")
+                "Give more text, or make it smaller: --set batches.length=... --set training.batch_size=...",
+            )
 
 
 class Shuffled:
@@ -84,14 +85,14 @@ class Shuffled:
         """(number of the row in the run, epoch, which row of the epoch) for each wanted row of a batch."""
         numbers = np.arange(step * self.batch_size + first, step * self.batch_size + stop)
         found = []
-        for epoch in np.unique(numbers // self.count).tolist():         # a batch may end one epoch and begin the next
+        for epoch in np.unique(numbers // self.count).tolist():  # a batch may end one epoch and begin the next
             here = numbers[numbers // self.count == epoch]
             images = self.order(epoch).at(here - epoch * self.count)
             found += [(number, epoch, image) for number, image in zip(here.tolist(), images.tolist())]
         return found
 
 
-POOL = 32        # batches whose rows are put in order of length together, so that little of a batch is padding
+POOL = 32  # batches whose rows are put in order of length together, so that little of a batch is padding
 
 
 class Bucketed(Shuffled):
@@ -138,8 +139,10 @@ class WindowCutter(Shuffled):
         self.store, self.size = store, size
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
-        return [Row(self._window(epoch, index), number, self.seed)
-                for number, epoch, index in self.places(step, first, stop)]
+        return [
+            Row(self._window(epoch, index), number, self.seed)
+            for number, epoch, index in self.places(step, first, stop)
+        ]
 
     def _window(self, epoch: int, index: int) -> np.ndarray:
         total = self.store.tokens
@@ -172,9 +175,15 @@ class LaneCutter:
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         # a column is read to its end: the last target of one row is the first input of the next
         at = step % self.steps * self.size.stride
-        return [Row(self.store.read(lane * self.column + at, lane * self.column + at + self.size.ids),
-                    step * self.batch_size + lane, self.seed, continues=at > 0)
-                for lane in range(first, stop)]
+        return [
+            Row(
+                self.store.read(lane * self.column + at, lane * self.column + at + self.size.ids),
+                step * self.batch_size + lane,
+                self.seed,
+                continues=at > 0,
+            )
+            for lane in range(first, stop)
+        ]
 
 
 class Runs(Cut):
@@ -231,7 +240,7 @@ class DocumentCutter(Shuffled):
         start = int(self.starts[document]) + (index - before) * self.size.stride
         stop = min(start + self.size.stride, int(self.ends[document]))
         if start >= self.size.overlap:
-            return self.store.read(start - self.size.overlap, stop)      # context; at a start, the [end] before it
+            return self.store.read(start - self.size.overlap, stop)  # context; at a start, the [end] before it
         begin = self.store.tokenizer.special("[end]")
         return np.concatenate([[begin] * (self.size.overlap - start), self.store.read(0, stop)])
 

@@ -19,15 +19,17 @@ class Examples(Cut):
 
     kind: Literal["examples"] = "examples"
     ragged: ClassVar[bool] = True
-    keep: Literal["head", "tail", "all"] = "head"     # which end of a text that is too long is read; all: it is refused
-    windows: bool = False                        # classes of a long text: all of it in windows, and the mean of what they say
-    stride: int | None = None                    # tokens from one window to the next; half of what fits by default
+    keep: Literal["head", "tail", "all"] = "head"  # which end of a text that is too long is read; all: it is refused
+    windows: bool = False  # classes of a long text: all of it in windows, and the mean of what they say
+    stride: int | None = None  # tokens from one window to the next; half of what fits by default
 
     def faults(self) -> list[tuple[str, str]]:
         return [("stride", f"stride must be at least 1 (it says {self.stride}).")] if (self.stride or 1) < 1 else []
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> Cutter:
-        raise Fault("labelled examples are not cut from a store of text.", "Learn from them:  foreword finetune MODEL TASK")
+        raise Fault(
+            "labelled examples are not cut from a store of text.", "Learn from them:  foreword finetune MODEL TASK"
+        )
 
     def of(self, encoded: Sequence[EncodedExample], batch_size: int, seed: int) -> ExampleCutter:
         return ExampleCutter(encoded, batch_size, seed)

@@ -18,8 +18,8 @@ from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
 
-BLOCK = 1024        # rows in which every source has its share, in a random order for each block
-WHOLE = 2**40       # shares are counted in parts of this: whole numbers, so that no rounding adds up over a long run
+BLOCK = 1024  # rows in which every source has its share, in a random order for each block
+WHOLE = 2**40  # shares are counted in parts of this: whole numbers, so that no rounding adds up over a long run
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,14 @@ class Mixture:
     def open(sources: Sequence[Source], split: str) -> Mixture:
         stores = [TokenStore.open(source.folder, split) for source in sources]
         if len({store.fingerprint for store in stores}) > 1:
-            made = "; ".join(f"{store.folder} with {store.content['tokenizer']['name']} ({store.fingerprint[:8]})"
-                             for store in stores)
-            raise Fault(f"stores that are mixed must share a tokenizer. They were made: {made}.",
-                        f"Make the others like the first:  foreword tokens TEXT --tokenizer {stores[0].folder} --out STORE")
+            made = "; ".join(
+                f"{store.folder} with {store.content['tokenizer']['name']} ({store.fingerprint[:8]})"
+                for store in stores
+            )
+            raise Fault(
+                f"stores that are mixed must share a tokenizer. They were made: {made}.",
+                f"Make the others like the first:  foreword tokens TEXT --tokenizer {stores[0].folder} --out STORE",
+            )
         return Mixture([source.name for source in sources], [source.weight for source in sources], stores)
 
     @property
@@ -80,13 +84,17 @@ class Mixture:
         """The mean of what was measured on each source, by their shares; a source without a value has none in it."""
         shares = {name: weight for name, weight in zip(self.names, self.weights) if values.get(name)}
         heads = dict.fromkeys(head for name in shares for head in values[name])
-        return {head: sum(share * values[name][head] for name, share in shares.items()) / sum(shares.values())
-                for head in heads}
+        return {
+            head: sum(share * values[name][head] for name, share in shares.items()) / sum(shares.values())
+            for head in heads
+        }
 
     def over(self, cut: Cut, batch_size: int, seed: int) -> MixtureCutter:
         if cut.carries:
-            raise Fault(f"rows cut into {getattr(cut, 'kind', 'lanes')!r} go on from batch to batch: they cannot be mixed.",
-                        "Give one store, or another cut: --set batches.kind=windows.")
+            raise Fault(
+                f"rows cut into {getattr(cut, 'kind', 'lanes')!r} go on from batch to batch: they cannot be mixed.",
+                "Give one store, or another cut: --set batches.kind=windows.",
+            )
         cutters = [cut.over(store, 1, number_of("source", seed, at)) for at, store in enumerate(self.stores)]
         # a source of short rows gives more of them, so that its share of the tokens is what was asked for
         each = [store.tokens / cutter.epoch if cut.ragged else 1.0 for store, cutter in zip(self.stores, cutters)]
@@ -115,28 +123,34 @@ class MixtureCutter:
 
     def __init__(self, cutters: Sequence[Cutter], shares: Sequence[float], batch_size: int, seed: int):
         self.cutters, self.batch_size, self.seed = list(cutters), batch_size, seed
-        self.counts = [cutter.epoch for cutter in cutters]         # rows in an epoch of each: their batches are one row
-        self.epoch = sum(self.counts) / batch_size                 # as many rows as all sources have together
+        self.counts = [cutter.epoch for cutter in cutters]  # rows in an epoch of each: their batches are one row
+        self.epoch = sum(self.counts) / batch_size  # as many rows as all sources have together
         left = np.cumsum(shares[::-1])[::-1]
-        self.splits = [round(WHOLE * share / rest) for share, rest in zip(shares, left)]       # of what the sources before leave
+        self.splits = [
+            round(WHOLE * share / rest) for share, rest in zip(shares, left)
+        ]  # of what the sources before leave
         self.block = lru_cache(maxsize=8)(self._block)
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         start, stop = step * self.batch_size + first, step * self.batch_size + stop
         owners = self.owners(start, stop)
         taken = self.drawn(start)
-        each = [iter(cutter.rows(0, before, before + int((owners == source).sum())))
-                for source, (cutter, before) in enumerate(zip(self.cutters, taken))]
-        return [replace(next(each[owner]), number=start + at, seed=self.seed) for at, owner in enumerate(owners.tolist())]
+        each = [
+            iter(cutter.rows(0, before, before + int((owners == source).sum())))
+            for source, (cutter, before) in enumerate(zip(self.cutters, taken))
+        ]
+        return [
+            replace(next(each[owner]), number=start + at, seed=self.seed) for at, owner in enumerate(owners.tolist())
+        ]
 
     def owners(self, start: int, stop: int) -> np.ndarray:
         """Which source each of these rows of the run comes from."""
         blocks = [self.block(number) for number in range(start // BLOCK, -(-stop // BLOCK))]
-        return np.concatenate([*blocks, np.empty(0, np.int64)])[start % BLOCK: start % BLOCK + stop - start]
+        return np.concatenate([*blocks, np.empty(0, np.int64)])[start % BLOCK : start % BLOCK + stop - start]
 
     def drawn(self, rows: int) -> list[int]:
         """How many of the first `rows` rows of the run came from each source."""
-        inside = self.block(rows // BLOCK)[:rows % BLOCK]
+        inside = self.block(rows // BLOCK)[: rows % BLOCK]
         return [whole + int((inside == source).sum()) for source, whole in enumerate(self._whole(rows // BLOCK))]
 
     def epochs(self, rows: int) -> list[float]:
@@ -152,6 +166,6 @@ class MixtureCutter:
         """How many rows of so many blocks each source has: never more than a few away from its share, however many blocks."""
         left, found = blocks * BLOCK, []
         for split in self.splits:
-            found.append(left * split // WHOLE)      # neither this nor what it leaves ever falls as blocks are added
+            found.append(left * split // WHOLE)  # neither this nor what it leaves ever falls as blocks are added
             left -= found[-1]
         return found

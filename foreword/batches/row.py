@@ -14,13 +14,13 @@ from foreword.batches.encoded import EncodedExample
 @dataclass(frozen=True)
 class Row:
     ids: np.ndarray
-    number: int                        # which row of the whole run this is
+    number: int  # which row of the whole run this is
     seed: int
-    second: np.ndarray | None = None   # the other text of a pair
-    follows: bool = True               # a pair: the second text really follows the first
+    second: np.ndarray | None = None  # the other text of a pair
+    follows: bool = True  # a pair: the second text really follows the first
     learned: np.ndarray | None = None  # a dialogue: which ids belong to turns that are to be learned; None: all
-    example: EncodedExample | None = None     # a labelled example: all its sequences, and its answer
-    continues: bool | None = None      # lanes: whether this row goes on where the same row of the batch before ended
+    example: EncodedExample | None = None  # a labelled example: all its sequences, and its answer
+    continues: bool | None = None  # lanes: whether this row goes on where the same row of the batch before ended
 
     @cached_property
     def chance(self) -> np.random.Generator:

@@ -23,13 +23,15 @@ class SentencePairs(Cut):
     marks: ClassVar[tuple[str, ...]] = ("sentence_end",)
     ragged: ClassVar[bool] = True
     texts: ClassVar[int] = 2
-    short: float = 0.1          # share of stretches that are shorter than they could be, so that short inputs are known
+    short: float = 0.1  # share of stretches that are shorter than they could be, so that short inputs are known
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> PairCutter:
         self.needs(store, 16, "a pair of sentences")
         if "sentence_end" not in store.marks:
-            raise Fault(f"{store.folder} does not know where sentences end.",
-                        "Make the store again with: foreword tokens ... --marks sentence_end,word_start")
+            raise Fault(
+                f"{store.folder} does not know where sentences end.",
+                "Make the store again with: foreword tokens ... --marks sentence_end,word_start",
+            )
         room = self.size().ids - (store.tokenizer.separators - 1)
         return PairCutter(store, room, batch_size, seed, self.short)
 
@@ -40,8 +42,10 @@ class PairCutter(Shuffled):
         self.starts, self.stops, self.documents = stretches(store, self.room, short, seed)
         super().__init__(len(self.starts), batch_size, seed)
         if self.count < 2 or self.documents[0] == self.documents[-1]:
-            raise Fault(f"{store.folder} ({store.split}) has fewer than two documents with sentences.",
-                        "Pairs of unrelated sentences need several: cut the text finer with --documents paragraph.")
+            raise Fault(
+                f"{store.folder} ({store.split}) has fewer than two documents with sentences.",
+                "Pairs of unrelated sentences need several: cut the text finer with --documents paragraph.",
+            )
         self.half = self.count // 2
         self.exchange = 0.5 / (1.0 - self._same_document())
 
@@ -82,7 +86,7 @@ def stretches(store: TokenStore, room: int, short: float, seed: int) -> tuple[np
     starts, stops, owners = [], [], []
     begin, marked = 0, 0
     for document, end in enumerate(np.asarray(store.ends, np.int64).tolist()):
-        last = end - 1 if store.tokenizer.has("[end]") else end       # the document's closing token is not text
+        last = end - 1 if store.tokenizer.has("[end]") else end  # the document's closing token is not text
         ends = begin + np.flatnonzero(store.read_mark("sentence_end", begin, last)) + 1
         at = begin
         while at < last:
@@ -100,8 +104,9 @@ def stretches(store: TokenStore, room: int, short: float, seed: int) -> tuple[np
     return np.asarray(starts, np.int64), np.asarray(stops, np.int64), np.asarray(owners, np.int64)
 
 
-def truncate(first: np.ndarray, second: np.ndarray, room: int,
-             draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def truncate(
+    first: np.ndarray, second: np.ndarray, room: int, draw: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
     """Both texts cut to fit together: always the longer one gives, from a random end (BERT's truncate_seq_pair)."""
     while len(first) + len(second) > room:
         front = draw.random() < 0.5

@@ -25,14 +25,18 @@ class Sessions(Cut):
     def over(self, store: TokenStore, batch_size: int, seed: int) -> SessionCutter:
         self.needs(store, 2, "one session")
         if SKIPPED not in store.marks:
-            raise Fault(f"{store.folder} does not know where turns end: it was not made from dialogues.",
-                        "Make a store of dialogues:  foreword tokens TEXT --documents dialogues --out STORE")
+            raise Fault(
+                f"{store.folder} does not know where turns end: it was not made from dialogues.",
+                "Make a store of dialogues:  foreword tokens TEXT --documents dialogues --out STORE",
+            )
         begin = 1 if store.tokenizer.has("[cls]") else 0
         cutter = SessionCutter(store, self.size().ids - begin, batch_size, seed)
         if cutter.left_out:
             they = "1 reply is" if cutter.left_out == 1 else f"{cutter.left_out:,} replies are"
             answer = "it answers, and is" if cutter.left_out == 1 else "they answer, and are"
-            say(f"{store.folder} ({store.split}): {they} too long to stand in a row with anything {answer} not learned.")
+            say(
+                f"{store.folder} ({store.split}): {they} too long to stand in a row with anything {answer} not learned."
+            )
         return cutter
 
 
@@ -43,8 +47,11 @@ class SessionCutter(Bucketed):
         self.store, self.end = store, store.tokenizer.special("[end]")
         self.spans, self.left_out = stretches(store, room)
         if not len(self.spans):
-            raise Fault(f"{store.folder} ({store.split}) has no reply to learn from: no session of two turns that fit "
-                        f"{room} tokens.", "Give more dialogues, or longer rows: --set network.context=...")
+            raise Fault(
+                f"{store.folder} ({store.split}) has no reply to learn from: no session of two turns that fit "
+                f"{room} tokens.",
+                "Give more dialogues, or longer rows: --set network.context=...",
+            )
         super().__init__(self.spans[:, 1] - self.spans[:, 0], batch_size, seed)
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
@@ -56,7 +63,7 @@ class SessionCutter(Bucketed):
         ids = self.store.read(start, stop)
         turn = np.cumsum(np.concatenate([[0], ids[:-1] == self.end]))
         firsts = np.searchsorted(turn, np.arange(turn[-1] + 1))
-        skipped = self.store.read_mark(SKIPPED, start, stop)[firsts]        # a turn's [end] is learned if its words are
+        skipped = self.store.read_mark(SKIPPED, start, stop)[firsts]  # a turn's [end] is learned if its words are
         return Row(ids, number, self.seed, learned=~skipped[turn])
 
 
@@ -85,12 +92,12 @@ def whole_turns(borders: Sequence[int], room: int) -> tuple[list[tuple[int, int]
         last = first + 1
         while last + 1 < len(borders) and borders[last + 1] - borders[first] <= room:
             last += 1
-        if last > first + 1:                               # turns first to last - 1, and on from the last of them
+        if last > first + 1:  # turns first to last - 1, and on from the last of them
             rows.append((borders[first], borders[last]))
             first = last - 1
         else:
             start, stop = max(borders[first], borders[first + 2] - room), borders[first + 2]
-            fits = borders[first + 1] - start >= 2         # a word and the [end] of what is answered
+            fits = borders[first + 1] - start >= 2  # a word and the [end] of what is answered
             rows += [(start, stop)] if fits else []
             left_out, first = left_out + (not fits), first + 1
     return rows, left_out

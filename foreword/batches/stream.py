@@ -25,9 +25,9 @@ class Growth:
     def __init__(self, start: int, full: int, over: int):
         stair = math.gcd(start, full)
         size, step, rows = start, 0, 0
-        self.stairs = [(step, rows, size)]           # (its first step, rows before that, rows of each of its batches)
+        self.stairs = [(step, rows, size)]  # (its first step, rows before that, rows of each of its batches)
         while size < full:
-            due = -(-(size - start + stair) * over // (full - start))        # rows after which the line is a stair higher
+            due = -(-(size - start + stair) * over // (full - start))  # rows after which the line is a stair higher
             steps = -(-(due - rows) // size)
             step, rows = step + steps, rows + steps * size
             size = min(full, start + stair * ((full - start) * rows // (over * stair)))
@@ -48,8 +48,15 @@ class Growth:
 class Stream(Generic[T]):
     """Batches without end. `batch_size` counts the rows of all ranks together; each rank takes its share of them."""
 
-    def __init__(self, cutter: Cutter, collate: Callable[[list[Row]], T], batch_size: int, rank: int = 0,
-                 world: int = 1, growth: Growth | None = None):
+    def __init__(
+        self,
+        cutter: Cutter,
+        collate: Callable[[list[Row]], T],
+        batch_size: int,
+        rank: int = 0,
+        world: int = 1,
+        growth: Growth | None = None,
+    ):
         smallest = growth.size(0) if growth else batch_size
         if batch_size % world or smallest % world:
             wrong = f"batch_size {batch_size}" if batch_size % world else f"ramp.start {smallest}"

@@ -22,16 +22,24 @@ Ctrl-D       leave"""
 
 def chat(
     model: Annotated[str, typer.Argument(help="A run or a model folder.")],
-    mmi: Annotated[str | None, typer.Option("--mmi", help="A backward model: of several replies, the one that recalls most of "
-                                                          "what was said is given.")] = None,
+    mmi: Annotated[
+        str | None,
+        typer.Option(
+            "--mmi", help="A backward model: of several replies, the one that recalls most of what was said is given."
+        ),
+    ] = None,
     candidates: Annotated[int, typer.Option(help="Replies drawn to choose from, with --mmi.")] = 16,
     top_k: Annotated[int, typer.Option(help="Choose each token among the k likeliest; 0: all.")] = 10,
     temperature: Annotated[float, typer.Option(help="Below 1 safer, above 1 wilder; 0 always the likeliest.")] = 1.0,
     repetition_penalty: Annotated[float, typer.Option(help="Above 1: what was said becomes less likely.")] = 1.0,
     max_tokens: Annotated[int, typer.Option(help="The longest reply.")] = 40,
     turns: Annotated[int, typer.Option(min=0, help="Turns of the conversation that count; 0: all that fit.")] = 0,
-    balance: Annotated[float, typer.Option(help="Share of the reply's own likelihood in the choice, with --mmi.")] = 0.0,
-    length_bonus: Annotated[float, typer.Option(help="Added to the score for each token of a reply, with --mmi.")] = 0.0,
+    balance: Annotated[
+        float, typer.Option(help="Share of the reply's own likelihood in the choice, with --mmi.")
+    ] = 0.0,
+    length_bonus: Annotated[
+        float, typer.Option(help="Added to the score for each token of a reply, with --mmi.")
+    ] = 0.0,
     seed: Annotated[int, typer.Option(help="The same seed and words give the same replies.")] = 0,
     precision: Annotated[str, typer.Option(help="float32, or int8: a quarter of the memory, and quicker.")] = "float32",
 ) -> None:
@@ -44,8 +52,14 @@ def chat(
     from foreword.generate.rerank import ReplyRanking
     from foreword.generate.sample import Sampling
 
-    how = Sampling(max_tokens=max_tokens, min_tokens=1, temperature=temperature, top_k=top_k,
-                   repetition_penalty=repetition_penalty, seed=seed)
+    how = Sampling(
+        max_tokens=max_tokens,
+        min_tokens=1,
+        temperature=temperature,
+        top_k=top_k,
+        repetition_penalty=repetition_penalty,
+        seed=seed,
+    )
     backward = reader(mmi, precision, backward=True) if mmi else None
     ranking = ReplyRanking(balance, length_bonus)
     chat_model = ChatModel(reader(model, precision), how, candidates if backward else 1, backward, ranking, turns)
@@ -61,6 +75,7 @@ def converse(conversation: Conversation, person: bool) -> None:
         sys.stdin.reconfigure(errors="replace")
     if person:
         import readline  # noqa: F401  gives `input` a line that can be edited
+
         say("Say something. /help lists what else there is; Ctrl-D leaves.")
     commands: dict[str, Callable[[str], object]] = {
         "/why": lambda rest: print("\n".join(conversation.why()), flush=True),

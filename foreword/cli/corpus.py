@@ -6,7 +6,9 @@ import typer
 
 from foreword.cli import corpus_overlap, corpus_reddit
 
-app = typer.Typer(no_args_is_help=True, rich_markup_mode=None, help="Text: dialogues from Reddit; test text in training text.")
+app = typer.Typer(
+    no_args_is_help=True, rich_markup_mode=None, help="Text: dialogues from Reddit; test text in training text."
+)
 
 VERBS = (
     ("reddit", corpus_reddit.reddit, "Comments and submissions -> dialogues."),

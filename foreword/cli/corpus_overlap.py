@@ -14,7 +14,9 @@ def overlap(
     training: Annotated[Path, typer.Argument(help="The training text: a store, or text.")],
     tasks: Annotated[list[str], typer.Argument(help="Tasks, task files, or text whose documents are the examples.")],
     data: Annotated[Path | None, typer.Option("--data", help="The folder of the tasks' data.")] = None,
-    rate: Annotated[float, typer.Option(help="How often, at most, new words in a row may be taken for known ones.")] = 1e-8,
+    rate: Annotated[
+        float, typer.Option(help="How often, at most, new words in a row may be taken for known ones.")
+    ] = 1e-8,
     limit: Annotated[int | None, typer.Option(help="At most this many examples of each.")] = None,
     show: Annotated[int, typer.Option(min=0, help="Print this many of the longest passages found, for each task.")] = 0,
     documents: Documents = "auto",
@@ -38,19 +40,63 @@ def overlap(
             examples[word] = [one.text for one in islice(reading.documents([Path(word)], documents, column), limit)]
     read = TrainingText((training,), documents, column)
     found = {name: overlap_with(read, some, rate) for name, some in examples.items()}
-    longest = {name: sorted((passage for example, dirty in zip(some, found[name].dirty) if dirty
-                             for passage in passages(example, read.seen([found[name].size], rate)[found[name].size])),
-                            key=len, reverse=True)[:show] for name, some in examples.items()} if show else {}
+    longest = (
+        {
+            name: sorted(
+                (
+                    passage
+                    for example, dirty in zip(some, found[name].dirty)
+                    if dirty
+                    for passage in passages(example, read.seen([found[name].size], rate)[found[name].size])
+                ),
+                key=len,
+                reverse=True,
+            )[:show]
+            for name, some in examples.items()
+        }
+        if show
+        else {}
+    )
     head = ("task", "examples", "8-grams", "known", "share", "words in a row", "dirty", "clean", "too short")
-    rows = [(name, f"{len(one.dirty):,}", f"{one.runs:,}", f"{one.known:,}", f"{one.share:.2%}", str(one.size),
-              f"{sum(one.dirty):,} ({sum(one.dirty) / len(one.dirty):.1%})", f"{len(one.dirty) - sum(one.dirty):,}",
-              f"{one.short:,}") for name, one in found.items()]
-    notes = [f"words in a row that are new are taken for known with a probability of {rate:g}; never the other way round"]
+    rows = [
+        (
+            name,
+            f"{len(one.dirty):,}",
+            f"{one.runs:,}",
+            f"{one.known:,}",
+            f"{one.share:.2%}",
+            str(one.size),
+            f"{sum(one.dirty):,} ({sum(one.dirty) / len(one.dirty):.1%})",
+            f"{len(one.dirty) - sum(one.dirty):,}",
+            f"{one.short:,}",
+        )
+        for name, one in found.items()
+    ]
+    notes = [
+        f"words in a row that are new are taken for known with a probability of {rate:g}; never the other way round"
+    ]
     if not read.lossless:
         notes.append(f"{read.name} was made with a tokenizer that drops words: what it dropped cannot be found")
     notes += [f"{name}: {passage}" for name, some in longest.items() for passage in some]
-    Report("Overlap", [], [Section(f"Overlap with {read.name}", Table([head, *rows]), Text(notes))], {
-        "training": read.name, "rate": rate, "tasks": {
-            name: {"examples": len(one.dirty), "size": one.size, "dirty": sum(one.dirty), "short": one.short, "runs": one.runs,
-                   "known": one.known, "share": one.share, "passages": longest.get(name, [])}
-            for name, one in found.items()}}).show(as_json)
+    Report(
+        "Overlap",
+        [],
+        [Section(f"Overlap with {read.name}", Table([head, *rows]), Text(notes))],
+        {
+            "training": read.name,
+            "rate": rate,
+            "tasks": {
+                name: {
+                    "examples": len(one.dirty),
+                    "size": one.size,
+                    "dirty": sum(one.dirty),
+                    "short": one.short,
+                    "runs": one.runs,
+                    "known": one.known,
+                    "share": one.share,
+                    "passages": longest.get(name, []),
+                }
+                for name, one in found.items()
+            },
+        },
+    ).show(as_json)

@@ -18,12 +18,20 @@ if TYPE_CHECKING:
 
 
 def reddit(
-    files: Annotated[list[Path], typer.Argument(help="Files of comments (RC_...) and submissions (RS_...): plain, .zst or .gz.")],
+    files: Annotated[
+        list[Path], typer.Argument(help="Files of comments (RC_...) and submissions (RS_...): plain, .zst or .gz.")
+    ],
     out: Out,
     language: Annotated[str, typer.Option(help="en, or zh: which replies are readable.")] = "en",
-    offensive: Annotated[Path | None, typer.Option(help="Phrases, one to a line: a reply with one is not learned.")] = None,
-    leave_out: Annotated[Path | None, typer.Option(help="Communities (subreddits), one to a line, that are not read.")] = None,
-    turns: Annotated[int, typer.Option(min=2, help="The most turns of a dialogue: the last ones of a longer path.")] = 20,
+    offensive: Annotated[
+        Path | None, typer.Option(help="Phrases, one to a line: a reply with one is not learned.")
+    ] = None,
+    leave_out: Annotated[
+        Path | None, typer.Option(help="Communities (subreddits), one to a line, that are not read.")
+    ] = None,
+    turns: Annotated[
+        int, typer.Option(min=2, help="The most turns of a dialogue: the last ones of a longer path.")
+    ] = 20,
     often: Annotated[int, typer.Option(min=0, help="Three words seen more often than this are bland.")] = 1000,
     as_json: Json = False,
 ) -> None:
@@ -42,7 +50,7 @@ def reddit(
         threads = read(files, _listed(leave_out), lambda posts: ticker.update(0.0, f"{posts:,} posts"))
     bland = Blandness(often)
     answers, _ = threads.tree()
-    for there in answers.values():        # every reply once, in however many paths it lies
+    for there in answers.values():  # every reply once, in however many paths it lies
         for post in there:
             bland.count(post.text)
     sieve = Sieve([*rules(language, _listed(offensive)), bland])
@@ -56,8 +64,13 @@ def reddit(
                 kept += 1
 
     write_atomically(out, write)
-    report = {"threads": dict(threads.counts), "replies": sieve.replies, "not learned": sieve.left_out,
-              "reasons": dict(sieve.reasons), "dialogues": kept}
+    report = {
+        "threads": dict(threads.counts),
+        "replies": sieve.replies,
+        "not learned": sieve.left_out,
+        "reasons": dict(sieve.reasons),
+        "dialogues": kept,
+    }
     if as_json:
         print(json.dumps(report, ensure_ascii=False))
         return
@@ -77,8 +90,18 @@ def _dialogues(threads: Threads, sieve: Sieve, turns: int) -> Iterator[str]:
     for session in threads.sessions(turns):
         weighed = sieve.weigh(session.dialogue)
         if any(weighed.weights[1:]):
-            yield json.dumps({"turns": weighed.turns, "weights": weighed.weights, "community": session.community,
-                              "leaf": session.leaf}, ensure_ascii=False) + "\n"
+            yield (
+                json.dumps(
+                    {
+                        "turns": weighed.turns,
+                        "weights": weighed.weights,
+                        "community": session.community,
+                        "leaf": session.leaf,
+                    },
+                    ensure_ascii=False,
+                )
+                + "\n"
+            )
 
 
 def _listed(path: Path | None) -> list[str]:

@@ -11,8 +11,9 @@ from foreword.cli.options import Documents
 
 
 def demo(
-    data: Annotated[list[Path] | None, typer.Option(
-        "--data", help="Your own text (default: documentation found on this machine).")] = None,
+    data: Annotated[
+        list[Path] | None, typer.Option("--data", help="Your own text (default: documentation found on this machine).")
+    ] = None,
     budget: Annotated[str, typer.Option(help="How long the network trains.")] = "3m",
     documents: Documents = "auto",
     out: Annotated[Path, typer.Option("--out", help="Where everything goes.")] = Path("runs/demo"),

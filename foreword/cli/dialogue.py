@@ -15,13 +15,17 @@ from foreword.cli.preparing import models_there
 def dialogue(
     models: Annotated[list[str], typer.Argument(help="Runs or model folders.")],
     data: Annotated[Path, typer.Option("--data", help="Dialogues: text, jsonl or a store.")],
-    mmi: Annotated[str | None, typer.Option("--mmi", help="A backward model: does choosing replies by it help?")] = None,
+    mmi: Annotated[
+        str | None, typer.Option("--mmi", help="A backward model: does choosing replies by it help?")
+    ] = None,
     prompts: Annotated[int, typer.Option(help="How many prompts are answered.")] = 200,
     seed: Annotated[int, typer.Option(help="Of the prompts and the replies.")] = 0,
     split: Annotated[str, typer.Option(help="train, valid or test of a store.")] = "",
     column: Column = "text",
     precision: Annotated[str, typer.Option(help="float32 or int8.")] = "float32",
-    examples: Annotated[Path | None, typer.Option("--examples", help="Write every prompt and reply here, as jsonl.")] = None,
+    examples: Annotated[
+        Path | None, typer.Option("--examples", help="Write every prompt and reply here, as jsonl.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """How good replies are: BLEU and NIST beside a person's, how different from each other, and how many are dull."""
@@ -36,8 +40,17 @@ def dialogue(
     found = {}
     for model in models:
         with ticking(model) as ticker:
-            found[model] = dialogue_report(model, data, mmi, prompts, seed=seed, split=split, column=column,
-                                           precision=precision, tell=ticker.update)
+            found[model] = dialogue_report(
+                model,
+                data,
+                mmi,
+                prompts,
+                seed=seed,
+                split=split,
+                column=column,
+                precision=precision,
+                tell=ticker.update,
+            )
     if examples is not None:
         rows = [row for report in found.values() for row in report.rows()]
         write_text(examples, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))

@@ -19,4 +19,5 @@ def export(
 
     models_there(model)
     from foreword.runs.moving import send_out
+
     print(send_out(model, to, out))

@@ -14,7 +14,9 @@ from foreword.cli.options import Json
 
 def generate(
     model: Annotated[str, typer.Argument(help="A run or a model folder.")],
-    prompts: Annotated[list[str] | None, typer.Argument(help="What to continue; nothing: a document from its start.")] = None,
+    prompts: Annotated[
+        list[str] | None, typer.Argument(help="What to continue; nothing: a document from its start.")
+    ] = None,
     max_tokens: Annotated[int, typer.Option(help="At most so many tokens.")] = 100,
     min_tokens: Annotated[int, typer.Option(help="At least so many.")] = 0,
     temperature: Annotated[float, typer.Option(help="Below 1 safer, above 1 wilder; 0 always the likeliest.")] = 1.0,
@@ -45,15 +47,36 @@ def generate(
     if live:
         sys.stdout.write(given[0])
     found = opened.continuations(
-        given, n, stream if live else None, max_tokens=max_tokens, min_tokens=min_tokens, temperature=temperature,
-        top_k=top_k, top_p=top_p, repetition_penalty=repetition_penalty, stop=tuple(stop or ()), seed=seed)
+        given,
+        n,
+        stream if live else None,
+        max_tokens=max_tokens,
+        min_tokens=min_tokens,
+        temperature=temperature,
+        top_k=top_k,
+        top_p=top_p,
+        repetition_penalty=repetition_penalty,
+        stop=tuple(stop or ()),
+        seed=seed,
+    )
     if live:
         print()
         return
     for place, one in enumerate(found):
         prompt = given[place // n]
         if as_json:
-            print(json.dumps({"prompt": prompt, "text": one.text, "reason": one.reason, "tokens": len(one.ids),
-                              "log_probability": one.log_probability, **asdict(one.pace)}, ensure_ascii=False))
+            print(
+                json.dumps(
+                    {
+                        "prompt": prompt,
+                        "text": one.text,
+                        "reason": one.reason,
+                        "tokens": len(one.ids),
+                        "log_probability": one.log_probability,
+                        **asdict(one.pace),
+                    },
+                    ensure_ascii=False,
+                )
+            )
         else:
             print(f"--- {place + 1} of {len(found)}\n{prompt}{one.text}")

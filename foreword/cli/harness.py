@@ -22,6 +22,7 @@ def harness(
     try:
         from foreword.evaluate.harness import main
     except ModuleNotFoundError as error:
-        raise Fault(f"the harness is not installed ({error.name} is missing).",
-                    "Install it:  pip install 'foreword[harness]'") from error
+        raise Fault(
+            f"the harness is not installed ({error.name} is missing).", "Install it:  pip install 'foreword[harness]'"
+        ) from error
     main(["run", "--model", "foreword", "--model_args", f"path={model}", f"precision={precision}", *more.args])

@@ -24,13 +24,21 @@ def list_(
     if what == "recipes":
         rows = [(entry.name, entry.about, {"sizes": ", ".join(entry.sizes)}) for entry in entries()]
     else:
-        tables = {"networks": [networks.KINDS, counts.KINDS], "objectives": [objectives.KINDS, objectives.LABELLED],
-                  "tokenizers": [tokens.KINDS], "cuts": [batches.CUTS, batches.LABELLED]}
+        tables = {
+            "networks": [networks.KINDS, counts.KINDS],
+            "objectives": [objectives.KINDS, objectives.LABELLED],
+            "tokenizers": [tokens.KINDS],
+            "cuts": [batches.CUTS, batches.LABELLED],
+        }
         if what == "tasks":
             learned = task.learned()
-            rows = [("bits", "Bits per byte of whole held-out documents.", {"variants": "", "finetune": ""}),
-                    *((name, about, {"variants": ", ".join(variants), "finetune": learned.get(name, "")})
-                      for name, about, variants in task.entries())]
+            rows = [
+                ("bits", "Bits per byte of whole held-out documents.", {"variants": "", "finetune": ""}),
+                *(
+                    (name, about, {"variants": ", ".join(variants), "finetune": learned.get(name, "")})
+                    for name, about, variants in task.entries()
+                ),
+            ]
         elif what in tables:
             rows = [(name, table.about(name), {"sizes": ""}) for table in tables[what] for name in table.names()]
         else:

@@ -37,7 +37,10 @@ from foreword.cli import (
 from foreword.cli.moved import check_moved
 
 app = typer.Typer(
-    name="foreword", no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode=None,
+    name="foreword",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     help="Train, evaluate, compare and sample every language model from n-grams to GPT and BERT, on your own text.",
 )
 
@@ -49,8 +52,11 @@ def _version(asked: bool) -> None:
 
 
 @app.callback()
-def _root(version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True,
-                                                help="Print the version and stop.")] = False) -> None:
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None:
     pass
 
 
@@ -79,24 +85,30 @@ VERBS = (
 )
 for verb, function, short in VERBS:
     app.command(verb, short_help=short)(function)
+
+
 @app.command("bench", hidden=True, context_settings=harness.PASSED_ON)
 def bench(context: typer.Context) -> None:
     """Moved out of the program."""
-    raise Fault("benchmarks are not part of the program.", f"In the repository:  make bench ARGS='{' '.join(context.args)}'")
+    raise Fault(
+        "benchmarks are not part of the program.", f"In the repository:  make bench ARGS='{' '.join(context.args)}'"
+    )
 
 
 app.add_typer(corpus.app, name="corpus", short_help="Make and ask about text before it becomes tokens.")
-app.command("harness", short_help="Ask a model with lm-evaluation-harness.", context_settings=harness.PASSED_ON)(harness.harness)
+app.command("harness", short_help="Ask a model with lm-evaluation-harness.", context_settings=harness.PASSED_ON)(
+    harness.harness
+)
 
 
 def main() -> None:
     """Run the program: 0 ok, 1 the work failed, 2 the command or its input was wrong, 130 interrupted."""
     try:
         check_moved(sys.argv[1:])
-        app()                        # typer itself ends with 2 for a wrong command, 130 for Ctrl-C
+        app()  # typer itself ends with 2 for a wrong command, 130 for Ctrl-C
     except Fault as fault:
         print(fault, file=sys.stderr)
         sys.exit(fault.code)
-    except OSError as error:         # a folder that may not be written, a name that is a file, a full disk
+    except OSError as error:  # a folder that may not be written, a name that is a file, a full disk
         print(f"{error.filename or 'a file'} could not be used: {error.strerror}.", file=sys.stderr)
         sys.exit(RunFailed.code)

@@ -10,7 +10,10 @@ STUDY = "foreword study"
 EXAMPLE = f"For example:  {STUDY} MODEL TASK --seeds 5 --labels 64,all --compare scratch"
 OPTIONS = {
     "finetune": {
-        **{name: f"{name} is an option of {STUDY}." for name in ("--seeds", "--grid", "--restarts", "--compare", "--ensemble")},
+        **{
+            name: f"{name} is an option of {STUDY}."
+            for name in ("--seeds", "--grid", "--restarts", "--compare", "--ensemble")
+        },
         "--multi": "--multi is a recipe: foreword train mt-dnn --from MODEL --data TASK TASK.",
         "--curve": f"--curve is --labels of {STUDY}.",
         "--at-once": f"--at-once is --jobs of {STUDY}.",
@@ -33,5 +36,7 @@ def check_moved(words: Sequence[str]) -> None:
     found = [moved[name] for word in rest if (name := word.partition("=")[0]) in moved]
     if found:
         raise Fault(" ".join(dict.fromkeys(found)), EXAMPLE if any(STUDY in one for one in found) else "")
-    if verb == "finetune" and any(option == "--learning-rate" and "," in value for option, value in zip(rest, rest[1:])):
+    if verb == "finetune" and any(
+        option == "--learning-rate" and "," in value for option, value in zip(rest, rest[1:])
+    ):
         raise Fault(f"Several learning rates are for {STUDY}, where dev chooses.", EXAMPLE)

@@ -13,10 +13,16 @@ from foreword.cli.options import Json
 
 def predict(
     run: Annotated[Path, typer.Argument(help="A fine-tuned run, or a fine-tuned model in Hugging Face layout.")],
-    file: Annotated[Path, typer.Argument(
-        help="csv, tsv or jsonl with the columns of training, labels left out; or txt, a text on each line.")],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help="csv, tsv or jsonl with the columns of training, labels left out; or txt, a text on each line."
+        ),
+    ],
     task: Annotated[str, typer.Option("--task", help="Which task, of a run that was fine-tuned on several.")] = "",
-    columns: Annotated[str, typer.Option(help="Names of the columns, as a,b,c, if a csv or tsv has no first line.")] = "",
+    columns: Annotated[
+        str, typer.Option(help="Names of the columns, as a,b,c, if a csv or tsv has no first line.")
+    ] = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the answers to this file, as jsonl.")] = None,
     as_json: Json = False,
 ) -> None:
@@ -34,8 +40,10 @@ def predict(
     said = opened.predict(examples)
     if cut := opened.encoder.truncation_note():
         say(f"{file}: {cut}")
-    rows = [{name: value for name, value in prediction_record(example, answer).items() if name != "label"}
-            for example, answer in zip(examples, said.answers)]
+    rows = [
+        {name: value for name, value in prediction_record(example, answer).items() if name != "label"}
+        for example, answer in zip(examples, said.answers)
+    ]
     if out is not None:
         write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
         say(f"{len(rows):,} answers in {out}")

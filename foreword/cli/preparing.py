@@ -56,12 +56,15 @@ def chosen_tokenizer(name: str, settings: JsonObject) -> Tokenizer | TokenizerSp
             if settings:
                 raise Fault(f"{name} is already made: --{next(iter(settings))} cannot change it.")
             return Tokenizer.load(folder)
-    raise Fault(f"{name!r} is neither a kind of tokenizer nor a folder that has one.{did_you_mean(name, KINDS.names())}",
-                f"Kinds: {', '.join(KINDS.names())}.")
+    raise Fault(
+        f"{name!r} is neither a kind of tokenizer nor a folder that has one.{did_you_mean(name, KINDS.names())}",
+        f"Kinds: {', '.join(KINDS.names())}.",
+    )
 
 
-def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str = "text",
-              tokenizer: Tokenizer | None = None) -> Path:
+def store_for(
+    recipe: Recipe, data: Path, documents: str = "auto", column: str = "text", tokenizer: Tokenizer | None = None
+) -> Path:
     """The store to train on: `data` itself if it is one, else one made from the text there (and kept for the next time)."""
     check_text(recipe)
     from foreword.text import reading
@@ -71,7 +74,7 @@ def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str =
     if (data / "store.json").is_file():
         return data
     if documents == "auto" and SKIPPED in recipe.batches.marks:
-        documents = "dialogues"        # the recipe's rows are made of turns
+        documents = "dialogues"  # the recipe's rows are made of turns
     said = f"{documents}|{column}|{tokenizer.fingerprint if tokenizer else recipe.tokenizer.model_dump_json()}"
     key = hashlib.blake2b(f"{reading.fingerprint([data])}|{said}".encode(), digest_size=6).hexdigest()
     out = cache_folder() / "stores" / f"{data.resolve().stem}-{key}"
@@ -87,12 +90,19 @@ def store_for(recipe: Recipe, data: Path, documents: str = "auto", column: str =
 def check_text(recipe: Recipe) -> None:
     """The recipe learns from text."""
     if recipe.objective.labelled:
-        raise Fault(f"{recipe.name} learns from labelled tasks, not from text.",
-                    f"Train it:  foreword train {recipe.name} --from MODEL --data TASK TASK")
+        raise Fault(
+            f"{recipe.name} learns from labelled tasks, not from text.",
+            f"Train it:  foreword train {recipe.name} --from MODEL --data TASK TASK",
+        )
 
 
-def data_for(recipe: Recipe, given: Sequence[str], documents: str = "auto", column: str = "text",
-             tokenizer: Tokenizer | None = None) -> Path | list[Source]:
+def data_for(
+    recipe: Recipe,
+    given: Sequence[str],
+    documents: str = "auto",
+    column: str = "text",
+    tokenizer: Tokenizer | None = None,
+) -> Path | list[Source]:
     """What to train on: one store, or several with their weights, made of text first where need be."""
     from foreword.batches.mixture import Source
 
@@ -105,8 +115,10 @@ def data_for(recipe: Recipe, given: Sequence[str], documents: str = "auto", colu
     names = [path.stem if path.is_file() else path.resolve().name for path, _ in parts]
     if len(set(names)) < len(names):
         names = [str(path) for path, _ in parts]
-    return [Source(name, store_for(recipe, path, documents, column, tokenizer), weight)
-            for name, (path, weight) in zip(names, parts)]
+    return [
+        Source(name, store_for(recipe, path, documents, column, tokenizer), weight)
+        for name, (path, weight) in zip(names, parts)
+    ]
 
 
 def weighed(given: Sequence[str]) -> list[tuple[Path, float]]:
@@ -117,7 +129,9 @@ def weighed(given: Sequence[str]) -> list[tuple[Path, float]]:
         if not equals or Path(text).exists():
             found.append((Path(text), 1.0))
             if len(given) > 1:
-                faults.append(Fault(f"--data {text}: of several sources each needs its weight, for example {text}=0.5."))
+                faults.append(
+                    Fault(f"--data {text}: of several sources each needs its weight, for example {text}=0.5.")
+                )
             continue
         try:
             found.append((Path(path), float(weight)))
@@ -167,4 +181,5 @@ def models_there(*paths: str | Path | None) -> None:
 
 def recipe_for(name: str, size: str, settings: Sequence[str] | None) -> Recipe:
     from foreword.assembly import loader
+
     return loader.load(name, size, settings or [])

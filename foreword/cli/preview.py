@@ -20,7 +20,7 @@ def preview(
     """Show the rows a network would see, and what it would have to guess."""
     from foreword.cli.preparing import data_for, recipe_for
 
-    chosen = recipe_for(recipe, size, settings)        # first: a mistyped name need not wait for the rest to be imported
+    chosen = recipe_for(recipe, size, settings)  # first: a mistyped name need not wait for the rest to be imported
     from foreword.assembly.build import check_tokenizer
     from foreword.batches.mixture import open_data
     from foreword.runs.preview import look

@@ -11,14 +11,23 @@ from foreword.cli.options import Json
 
 
 def probe(
-    task: Annotated[str, typer.Argument(help="A task of pairs: one that is known, hf:NAME, a task file, a csv, tsv or jsonl.")],
-    on: Annotated[list[str] | None, typer.Option("--on", help="Also test here what was learned. May be repeated.")] = None,
-    side: Annotated[Literal["first", "second"], typer.Option(help="The only text that the blind classifier sees.")] = "second",
+    task: Annotated[
+        str, typer.Argument(help="A task of pairs: one that is known, hf:NAME, a task file, a csv, tsv or jsonl.")
+    ],
+    on: Annotated[
+        list[str] | None, typer.Option("--on", help="Also test here what was learned. May be repeated.")
+    ] = None,
+    side: Annotated[
+        Literal["first", "second"], typer.Option(help="The only text that the blind classifier sees.")
+    ] = "second",
     top: Annotated[int, typer.Option(min=1, help="So many words for each label.")] = 10,
-    smoothing: Annotated[float, typer.Option(min=0, help="Added to every count before PMI; smaller for small sets.")] = 100.0,
+    smoothing: Annotated[
+        float, typer.Option(min=0, help="Added to every count before PMI; smaller for small sets.")
+    ] = 100.0,
     data: Annotated[Path | None, typer.Option("--data", help="The folder of the tasks' data.")] = None,
-    out: Annotated[Path | None, typer.Option(
-        "--out", help="Also write report.html, probe.json and cues.svg into this folder.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Also write report.html, probe.json and cues.svg into this folder.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Guess labels from one text of each pair, find the words that go with a label, and try other sets.
@@ -40,8 +49,13 @@ def probe(
     who = cross_dataset.of_baseline(learned, both)
     crossed = [cross_dataset.cross(who, other) for other in (learned, *others)] if others else []
     result = artefacts.Probe(
-        learned, found, both, artefacts.cues(learned.train, learned.labels, side, smoothing, top),
-        artefacts.lengths(learned.train, learned.labels, side), crossed)
+        learned,
+        found,
+        both,
+        artefacts.cues(learned.train, learned.labels, side, smoothing, top),
+        artefacts.lengths(learned.train, learned.labels, side),
+        crossed,
+    )
     report = artefacts.report(result)
     if out:
         report.save(out, "probe.json")

@@ -18,21 +18,35 @@ if TYPE_CHECKING:
 def study(
     subject: Annotated[str, typer.Argument(help="A model to fine-tune, a recipe to train, or a study file (toml).")],
     task: Annotated[str, typer.Argument(help="The labelled task a model is fine-tuned on.")] = "",
-    data: Annotated[str, typer.Option("--data", help="A store or text to train on; or the folder of a known task.")] = "",
+    data: Annotated[
+        str, typer.Option("--data", help="A store or text to train on; or the folder of a known task.")
+    ] = "",
     out: Annotated[str, typer.Option("--out", help="Where the runs go. [default: runs/NAME-study]")] = "",
-    seeds: Annotated[int | None, typer.Option(help="Runs of each setting, each with its own seed. [default: 5]")] = None,
-    vary: Annotated[list[str] | None, typer.Option(
-        "--vary", help="Values of a setting: section.key=value,value. May be repeated; all combinations run.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(help="Runs of each setting, each with its own seed. [default: 5]")
+    ] = None,
+    vary: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--vary", help="Values of a setting: section.key=value,value. May be repeated; all combinations run."
+        ),
+    ] = None,
     labels: Annotated[str, typer.Option(help="Numbers of labels, as 16,64,all or 1%,10%,100%: a label curve.")] = "",
     learning_rate: Annotated[str, typer.Option(help="Of several, as 3e-4,1e-3, dev chooses.")] = "",
     layers: Annotated[str, typer.Option(help="Layers transferred, as 0,2,all; the others are re-initialised.")] = "",
-    compare: Annotated[list[str] | None, typer.Option(
-        help="Also start from: scratch, shuffled, shuffled-labels, or another model's folder. May be repeated.")] = None,
+    compare: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Also start from: scratch, shuffled, shuffled-labels, or another model's folder. May be repeated."
+        ),
+    ] = None,
     epochs: Annotated[float | None, typer.Option(help="Of each fine-tuning run. [default: 3]")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Of each fine-tuning run. [default: 32]")] = None,
     grid: Annotated[bool, typer.Option("--grid", help="BERT's learning rates and batch sizes; dev chooses.")] = False,
     restarts: Annotated[int, typer.Option(help="Restart a seed that collapsed, at most so often.")] = 0,
-    ensemble: Annotated[bool, typer.Option("--ensemble", help="Also the mean of the predictions of all seeds.")] = False,
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="Also the mean of the predictions of all seeds.")
+    ] = False,
     jobs: Annotated[int | None, typer.Option(help="Runs in parallel. [default: measured]")] = None,
     size: Size = "",
     settings: Set = None,
@@ -51,13 +65,27 @@ def study(
     if task:
         models_there(subject)
     elif not Path(subject).exists():
-        find(subject)        # a mistyped name need not wait for the rest to be imported
+        find(subject)  # a mistyped name need not wait for the rest to be imported
     from foreword.compare.study_file import finetune_study, read_study
     from foreword.training.hardware import Hardware
 
-    given: dict[str, object] = {"task": task, "data": data, "out": out, "seeds": seeds, "labels": labels, "layers": layers,
-                             "learning_rate": learning_rate, "compare": compare, "epochs": epochs, "grid": grid,
-                             "batch_size": batch_size, "restarts": restarts, "ensemble": ensemble, "jobs": jobs, "size": size}
+    given: dict[str, object] = {
+        "task": task,
+        "data": data,
+        "out": out,
+        "seeds": seeds,
+        "labels": labels,
+        "layers": layers,
+        "learning_rate": learning_rate,
+        "compare": compare,
+        "epochs": epochs,
+        "grid": grid,
+        "batch_size": batch_size,
+        "restarts": restarts,
+        "ensemble": ensemble,
+        "jobs": jobs,
+        "size": size,
+    }
     options = {name: value for name, value in given.items() if value not in (None, "") and value is not False}
     options |= {"vary": dict(_parts(one, "--vary") for one in vary)} if vary else {}
     pairs = dict(_parts(one, "--set") for one in settings or [])
@@ -87,6 +115,7 @@ def _trained(spec: StudySpec, hardware: Hardware) -> tuple[Report, Path]:
 
 def _parts(text: str, option: str) -> tuple[str, str]:
     from foreword.basics.messages import Fault
+
     key, equals, value = text.partition("=")
     if not equals or not key.strip():
         raise Fault(f"{option} {text}: write key=value.")

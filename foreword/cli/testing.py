@@ -11,13 +11,22 @@ from foreword.cli.options import Json
 
 
 def score_runs(
-    words: Annotated[list[str], typer.Argument(
-        metavar="RUN... DATA...", help="Fine-tuned runs; tasks of the kind they learned, or csv, tsv or jsonl files.")],
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="RUN... DATA...",
+            help="Fine-tuned runs; tasks of the kind they learned, or csv, tsv or jsonl files.",
+        ),
+    ],
     data: Annotated[Path | None, typer.Option("--data", help="The folder of a known task's data.")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many examples of each.")] = None,
-    examples: Annotated[Path | None, typer.Option("--examples", help="Write every label and prediction here, as jsonl.")] = None,
-    out: Annotated[Path | None, typer.Option(
-        "--out", help="Also write report.html, crossed.json and a matrix, crossed.svg, into this folder.")] = None,
+    examples: Annotated[
+        Path | None, typer.Option("--examples", help="Write every label and prediction here, as jsonl.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", help="Also write report.html, crossed.json and a matrix, crossed.svg, into this folder."),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Score fine-tuned runs on their own test set and on other data sets, and say how much is lost on the way.
@@ -35,7 +44,9 @@ def score_runs(
     from foreword.tasks.labelled_task import load
 
     tasks = [load(word, data) for word in sets]
-    pairs = [pair for path in runs for pair in cross_dataset.matching(cross_dataset.of_run(path), tasks)]     # before any work
+    pairs = [
+        pair for path in runs for pair in cross_dataset.matching(cross_dataset.of_run(path), tasks)
+    ]  # before any work
     found = []
     with ticking("test") as ticker:
         for place, (who, other) in enumerate(pairs):
@@ -58,14 +69,21 @@ def sort_words(given: list[str]) -> tuple[list[Path], list[str]]:
     """(fine-tuned runs, the data sets to score them on)"""
     from foreword.basics.messages import Fault
 
-    folders, sets = [Path(word) for word in given if Path(word).is_dir()], [word for word in given if not Path(word).is_dir()]
+    folders, sets = (
+        [Path(word) for word in given if Path(word).is_dir()],
+        [word for word in given if not Path(word).is_dir()],
+    )
     if not folders:
-        raise Fault(f"there is no fine-tuned run among {', '.join(given)}.", "Fine-tune one:  foreword finetune MODEL TASK")
+        raise Fault(
+            f"there is no fine-tuned run among {', '.join(given)}.", "Fine-tune one:  foreword finetune MODEL TASK"
+        )
     from foreword.transfer.predict import is_tuned
 
     if plain := [path for path in folders if not is_tuned(path)]:
-        raise Fault(f"{', '.join(map(str, plain))} is not fine-tuned.",
-                    f"Ask a language model without training:  foreword evaluate {plain[0]} {' '.join(sets)}".rstrip())
+        raise Fault(
+            f"{', '.join(map(str, plain))} is not fine-tuned.",
+            f"Ask a language model without training:  foreword evaluate {plain[0]} {' '.join(sets)}".rstrip(),
+        )
     if not sets:
         raise Fault(f"{folders[0]} needs labelled data to be scored on.", f"foreword test {folders[0]} TASK")
     return folders, sets

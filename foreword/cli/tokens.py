@@ -13,23 +13,30 @@ from foreword.cli.options import Column, Documents, Json, Out
 
 def tokens(
     out: Out,
-    data: Annotated[list[Path] | None, typer.Argument(
-        help="Text to be split: files or folders (txt, md, jsonl, jsonl.gz, jsonl.zst, csv, parquet).")] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Argument(help="Text to be split: files or folders (txt, md, jsonl, jsonl.gz, jsonl.zst, csv, parquet)."),
+    ] = None,
     train: Annotated[list[Path] | None, typer.Option("--train", help="Instead: text that is all for training.")] = None,
     valid: Annotated[list[Path] | None, typer.Option("--valid", help="Text for validation, if there is any.")] = None,
     test: Annotated[list[Path] | None, typer.Option("--test", help="Text for the test, if there is any.")] = None,
-    tokenizer: Annotated[str, typer.Option(
-        help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")] = "byte_bpe",
+    tokenizer: Annotated[
+        str, typer.Option(help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")
+    ] = "byte_bpe",
     vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has at most.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="Lower-case the text (kinds that can).")] = None,
-    minimum: Annotated[int | None, typer.Option(
-        help="What is seen less often becomes no token: words are unknown, pairs are not merged.")] = None,
+    minimum: Annotated[
+        int | None,
+        typer.Option(help="What is seen less often becomes no token: words are unknown, pairs are not merged."),
+    ] = None,
     documents: Documents = "auto",
     column: Column = "text",
-    splits: Annotated[str, typer.Option(
-        help="Shares of train/valid/test; a document's own text decides where it goes.")] = "0.9/0.05/0.05",
-    marks: Annotated[str, typer.Option(
-        help="What to note of each token: sentence_end, word_start; or none.")] = "sentence_end,word_start",
+    splits: Annotated[
+        str, typer.Option(help="Shares of train/valid/test; a document's own text decides where it goes.")
+    ] = "0.9/0.05/0.05",
+    marks: Annotated[
+        str, typer.Option(help="What to note of each token: sentence_end, word_start; or none.")
+    ] = "sentence_end,word_start",
     workers: Annotated[int | None, typer.Option(help="Processes. [default: all cores]")] = None,
     as_json: Json = False,
 ) -> None:
@@ -43,10 +50,20 @@ def tokens(
     names = tuple(name for name in marks.replace(" ", "").split(",") if name and name != "none")
     given = {split: some for split, some in (("train", train), ("valid", valid), ("test", test)) if some}
     if given and data:
-        raise Fault(f"{data[0]} would be split, and --{next(iter(given))} is already a split.",
-                    "Give the text to be split alone, or all of it by --train, --valid and --test.")
-    facts = build_store(data or given, out, made, documents=documents, column=column, fractions=shares(splits), marks=names,
-                        workers=workers)
+        raise Fault(
+            f"{data[0]} would be split, and --{next(iter(given))} is already a split.",
+            "Give the text to be split alone, or all of it by --train, --valid and --test.",
+        )
+    facts = build_store(
+        data or given,
+        out,
+        made,
+        documents=documents,
+        column=column,
+        fractions=shares(splits),
+        marks=names,
+        workers=workers,
+    )
     if as_json:
         print(json.dumps(facts))
         return
@@ -54,6 +71,8 @@ def tokens(
         if not part["documents"]:
             continue
         per = part["bytes"] / max(part["tokens"], 1)
-        print(f"{split:6} {part['documents']:>9,} documents {part['bytes']:>14,} bytes {part['tokens']:>13,} tokens  "
-              f"{per:.2f} bytes per token")
+        print(
+            f"{split:6} {part['documents']:>9,} documents {part['bytes']:>14,} bytes {part['tokens']:>13,} tokens  "
+            f"{per:.2f} bytes per token"
+        )
     print(f"store in {out}")

@@ -17,23 +17,37 @@ if TYPE_CHECKING:
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe's name or file, or a run to repeat.")],
     data: Sources,
-    more: Annotated[list[str] | None, typer.Argument(metavar="[SOURCE=WEIGHT]...", help="More sources of --data.")] = None,
+    more: Annotated[
+        list[str] | None, typer.Argument(metavar="[SOURCE=WEIGHT]...", help="More sources of --data.")
+    ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder. [default: runs/NAME]")] = None,
     start: Annotated[Path | None, typer.Option("--from", help="A run or model folder to train further.")] = None,
     size: Size = "",
-    budget: Annotated[str | None, typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")] = None,
+    budget: Annotated[
+        str | None, typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Where all chance comes from.")] = None,
     settings: Set = None,
     documents: Documents = "auto",
     column: Column = "text",
     device: Device = "auto",
-    precision: Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16: in what the network multiplies.")] = "auto",
-    compile: Annotated[str, typer.Option(help="torch.compile: auto (on a GPU, when the budget repays it), on or off.")] = "auto",
-    auto_batch: Annotated[bool, typer.Option(
-        "--auto-batch", help="A batch too large for the memory is taken in parts; it learns the same.")] = False,
-    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Write TensorBoard files beside metrics.jsonl.")] = False,
-    ask: Annotated[list[str] | None, typer.Option(
-        "--ask", help="Tasks asked without examples at each evaluation; report.html draws their scores.")] = None,
+    precision: Annotated[
+        str, typer.Option(help="auto, float32, bfloat16 or float16: in what the network multiplies.")
+    ] = "auto",
+    compile: Annotated[
+        str, typer.Option(help="torch.compile: auto (on a GPU, when the budget repays it), on or off.")
+    ] = "auto",
+    auto_batch: Annotated[
+        bool,
+        typer.Option("--auto-batch", help="A batch too large for the memory is taken in parts; it learns the same."),
+    ] = False,
+    tensorboard: Annotated[
+        bool, typer.Option("--tensorboard", help="Write TensorBoard files beside metrics.jsonl.")
+    ] = False,
+    ask: Annotated[
+        list[str] | None,
+        typer.Option("--ask", help="Tasks asked without examples at each evaluation; report.html draws their scores."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, train nothing.")] = False,
 ) -> None:
     """Train a recipe. A run that was stopped goes on where it was when the same command is given again.
@@ -42,7 +56,7 @@ def train(
     """
     from foreword.assembly.catalogue import find
 
-    find(recipe)        # a mistyped name is said before torch is imported
+    find(recipe)  # a mistyped name is said before torch is imported
     from foreword.cli.preparing import data_for, recipe_for, settings_with, weighed
     from foreword.evaluate.while_training import ZeroShot, training_report
     from foreword.runs.opening import open_model
@@ -73,7 +87,9 @@ def train(
     print(run.path)
 
 
-def on_tasks(recipe: Recipe, words: list[str], start: Path | None, out: Path, settings: list[str], hardware: Hardware) -> None:
+def on_tasks(
+    recipe: Recipe, words: list[str], start: Path | None, out: Path, settings: list[str], hardware: Hardware
+) -> None:
     """Train a recipe whose data are labelled tasks."""
     from foreword.basics.messages import Fault
     from foreword.tasks.labelled_task import load
@@ -81,7 +97,9 @@ def on_tasks(recipe: Recipe, words: list[str], start: Path | None, out: Path, se
     from foreword.transfer.multitask import multitask, name_of
 
     if start is None:
-        raise Fault(f"{recipe.name} learns labelled tasks with a network that has learned from text.", "Give one:  --from RUN")
+        raise Fault(
+            f"{recipe.name} learns labelled tasks with a network that has learned from text.", "Give one:  --from RUN"
+        )
     tasks = [load(word) for word in words]
     run = multitask(start, tasks, out, settings, recipe, hardware=hardware)
     report = finetune_report.report(run, {name_of(one): one for one in tasks})

@@ -40,11 +40,11 @@ class Blind:
     side: str
     blind: Baseline
     commonest: Baseline
-    shuffled: Baseline                 # learned from labels drawn by lot: what is left is chance
-    above: float                       # accuracy above the commonest class
+    shuffled: Baseline  # learned from labels drawn by lot: what is left is chance
+    above: float  # accuracy above the commonest class
     interval: Interval
-    easy: tuple[Example, ...]          # of test: what the blind classifier gets right ...
-    hard: tuple[Example, ...]          # ... and wrong: where a model has to read both
+    easy: tuple[Example, ...]  # of test: what the blind classifier gets right ...
+    hard: tuple[Example, ...]  # ... and wrong: where a model has to read both
 
 
 def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
@@ -53,7 +53,9 @@ def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
     accuracy = replace(task, learn=task.learn.model_copy(update={"metrics": ("accuracy",)}))
     seeing = words(accuracy, seen=(SIDES[side],), name=f"{side} text only")
     commonest = majority(accuracy)
-    right = [[example.label == guess for example, guess in zip(task.test, one.predictions)] for one in (commonest, seeing)]
+    right = [
+        [example.label == guess for example, guess in zip(task.test, one.predictions)] for one in (commonest, seeing)
+    ]
     above, interval = difference(Share(), right[0], right[1])
     lots = chance(seed).permutation(len(task.train))
     mixed = tuple(replace(example, label=task.train[lot].label) for example, lot in zip(task.train, lots))
@@ -64,7 +66,9 @@ def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
 
 def _need_pairs(task: LabelledTask) -> None:
     if not (task.learn.has_classes and len(task.learn.reads) == 2):
-        raise Fault(f"{task.name} is {task.learn.in_words}: there is no second text to be blind to.", "Probe a task of pairs.")
+        raise Fault(
+            f"{task.name} is {task.learn.in_words}: there is no second text to be blind to.", "Probe a task of pairs."
+        )
 
 
 # --- cues ---------------------------------------------------------------------------------------------------
@@ -76,11 +80,11 @@ class Cue:
 
     word: str
     label: str
-    information: float                 # pointwise mutual information in nats, smoothed
-    count: int                         # examples that have the word
-    coverage: float                    # of the label's examples, those that have it
-    precision: float                   # of the examples that have it, those of the label
-    above: float                       # precision above the label's share of all examples
+    information: float  # pointwise mutual information in nats, smoothed
+    count: int  # examples that have the word
+    coverage: float  # of the label's examples, those that have it
+    precision: float  # of the examples that have it, those of the label
+    above: float  # precision above the label's share of all examples
 
 
 @dataclass(frozen=True)
@@ -89,20 +93,25 @@ class Length:
     words: float
 
 
-def cues(examples: Sequence[Example], labels: Sequence[str], side: str = "second", smoothing: float = 100.0,
-         top: int = 10) -> dict[str, list[Cue]]:
+def cues(
+    examples: Sequence[Example], labels: Sequence[str], side: str = "second", smoothing: float = 100.0, top: int = 10
+) -> dict[str, list[Cue]]:
     """Label -> its `top` words by PMI. `smoothing` is added to every count, so that rare words do not win by luck."""
     said = [set(_split(example.texts, side)) for example in examples]
     together = Counter((word, str(example.label)) for example, those in zip(examples, said) for word in those)
     shares = {label: sum(example.label == label for example in examples) / len(examples) for label in labels}
     words = sorted({word for word, _ in together})
-    counts = np.asarray([[together[word, label] for label in labels] for word in words], np.float64).reshape(-1, len(labels))
+    counts = np.asarray([[together[word, label] for label in labels] for word in words], np.float64).reshape(
+        -1, len(labels)
+    )
     information = pointwise(counts, smoothing)
     found: dict[str, list[Cue]] = {}
     for column, label in enumerate(labels):
         best = np.argsort(-information[:, column], kind="stable")[:top]
-        found[label] = [_cue(words[place], label, information[place, column], counts[place], column, shares[label],
-                             len(examples)) for place in best]
+        found[label] = [
+            _cue(words[place], label, information[place, column], counts[place], column, shares[label], len(examples))
+            for place in best
+        ]
     return found
 
 
@@ -115,8 +124,15 @@ def pointwise(counts: np.ndarray, smoothing: float) -> np.ndarray:
 
 def _cue(word: str, label: str, information: float, row: np.ndarray, column: int, share: float, examples: int) -> Cue:
     precision = row[column] / row.sum()
-    return Cue(word, label, float(information), int(row.sum()), float(row[column] / (share * examples)) if share else 0.0,
-               float(precision), float(precision - share))
+    return Cue(
+        word,
+        label,
+        float(information),
+        int(row.sum()),
+        float(row[column] / (share * examples)) if share else 0.0,
+        float(precision),
+        float(precision - share),
+    )
 
 
 def _split(texts: Sequence[str], side: str) -> list[str]:
@@ -142,7 +158,7 @@ class Probe:
 
     task: LabelledTask
     blind: Blind
-    both: Baseline                     # the same classifier, seeing both texts
+    both: Baseline  # the same classifier, seeing both texts
     cues: Mapping[str, Sequence[Cue]]
     lengths: Sequence[Length]
     crossed: Sequence[CrossResult] = ()
@@ -159,17 +175,55 @@ def report(probe: Probe) -> Report:
     rows += [(one.name, one.test[0].shown, one.test[0].between, one.setting) for one in probe.classifiers]
     cues: list[tuple[str, ...]] = [("label", "word", "PMI", "examples", "of the label", "right", "above its share")]
     for label, some in probe.cues.items():
-        cues += [("" if number else label, cue.word, f"{cue.information:.2f}", f"{cue.count:,}", f"{cue.coverage:.1%}",
-                  f"{cue.precision:.1%}", f"{100 * cue.above:+.1f}") for number, cue in enumerate(some)]
+        cues += [
+            (
+                "" if number else label,
+                cue.word,
+                f"{cue.information:.2f}",
+                f"{cue.count:,}",
+                f"{cue.coverage:.1%}",
+                f"{cue.precision:.1%}",
+                f"{100 * cue.above:+.1f}",
+            )
+            for number, cue in enumerate(some)
+        ]
     words = f"words in the {blind.side} text: " + ", ".join(f"{one.label} {one.words:.1f}" for one in probe.lengths)
-    crossed = [Section("Across data sets", *section.blocks) for section in cross_dataset.report(probe.crossed).sections
-               ] if probe.crossed else []
-    return Report(f"{task.name}: annotation artefacts", [], [
-        Section("The data", Text([f"{task.name}: {task.learn.in_words}, {len(task.train):,} to learn from, {len(task.dev):,} to "
-                                  f"choose by, {len(task.test):,} to test", *task.notes])),
-        Section(f"The {blind.side} text alone", Table(rows, left=(0, 3)), Text([verdict(blind), (
-            f"easy (right from the {blind.side} text alone): {len(blind.easy):,}; hard: {len(blind.hard):,}")])),
-        Section("Words that go with a label", Table(cues, left=(0, 1)), Text([words]), cue_plot(probe)), *crossed], values(probe))
+    crossed = (
+        [Section("Across data sets", *section.blocks) for section in cross_dataset.report(probe.crossed).sections]
+        if probe.crossed
+        else []
+    )
+    return Report(
+        f"{task.name}: annotation artefacts",
+        [],
+        [
+            Section(
+                "The data",
+                Text(
+                    [
+                        f"{task.name}: {task.learn.in_words}, {len(task.train):,} to learn from, {len(task.dev):,} to "
+                        f"choose by, {len(task.test):,} to test",
+                        *task.notes,
+                    ]
+                ),
+            ),
+            Section(
+                f"The {blind.side} text alone",
+                Table(rows, left=(0, 3)),
+                Text(
+                    [
+                        verdict(blind),
+                        (
+                            f"easy (right from the {blind.side} text alone): {len(blind.easy):,}; hard: {len(blind.hard):,}"
+                        ),
+                    ]
+                ),
+            ),
+            Section("Words that go with a label", Table(cues, left=(0, 1)), Text([words]), cue_plot(probe)),
+            *crossed,
+        ],
+        values(probe),
+    )
 
 
 def verdict(blind: Blind) -> str:
@@ -182,11 +236,18 @@ def verdict(blind: Blind) -> str:
 def values(probe: Probe) -> dict[str, object]:
     blind = probe.blind
     return {
-        "task": probe.task.name, "side": blind.side, "labels": list(probe.task.labels), "notes": list(probe.task.notes),
-        "accuracy": {one.name: {"value": one.test[0].value, "interval": one.test[0].interval, "setting": one.setting}
-                     for one in probe.classifiers},
-        "above": blind.above, "interval": blind.interval,
-        "easy": [example.id for example in blind.easy], "hard": [example.id for example in blind.hard],
+        "task": probe.task.name,
+        "side": blind.side,
+        "labels": list(probe.task.labels),
+        "notes": list(probe.task.notes),
+        "accuracy": {
+            one.name: {"value": one.test[0].value, "interval": one.test[0].interval, "setting": one.setting}
+            for one in probe.classifiers
+        },
+        "above": blind.above,
+        "interval": blind.interval,
+        "easy": [example.id for example in blind.easy],
+        "hard": [example.id for example in blind.hard],
         "cues": {label: [asdict(cue) for cue in some] for label, some in probe.cues.items()},
         "lengths": {one.label: one.words for one in probe.lengths},
         "crossed": cross_dataset.values(probe.crossed),
@@ -195,16 +256,26 @@ def values(probe: Probe) -> dict[str, object]:
 
 def cue_plot(probe: Probe) -> Plot:
     """Every cue by how many examples have it and how often it is right."""
+
     def draw(axes: Axes) -> None:
         for number, (label, some) in enumerate(probe.cues.items(), 1):
             colour = COLOURS[number % len(COLOURS)]
-            axes.scatter([cue.count for cue in some], [100 * cue.precision for cue in some], color=colour, s=18, label=label)
+            axes.scatter(
+                [cue.count for cue in some], [100 * cue.precision for cue in some], color=colour, s=18, label=label
+            )
             for cue in some:
-                axes.annotate(cue.word, (cue.count, 100 * cue.precision), xytext=(4, 2), textcoords="offset points",
-                              fontsize=8, color=colour)
+                axes.annotate(
+                    cue.word,
+                    (cue.count, 100 * cue.precision),
+                    xytext=(4, 2),
+                    textcoords="offset points",
+                    fontsize=8,
+                    color=colour,
+                )
         axes.axhline(100 * probe.blind.commonest.test[0].value, color=GREY, linewidth=0.8, linestyle=":")
         axes.set_xscale("log")
         axes.set_xlabel(f"examples whose {probe.blind.side} text has the word")
         axes.set_ylabel("of them with the label, %")
         axes.legend(frameon=False)
+
     return Plot(4.6, draw, f"{probe.task.name}: words that give a label away (dotted: the commonest class)")

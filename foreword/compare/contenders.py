@@ -21,7 +21,7 @@ from foreword.transfer.multitask import folder_of
 from foreword.transfer.tuning import Tuning
 
 SHUFFLED_LABELS = "shuffled-labels"
-CONTROLS = (*INITS, SHUFFLED_LABELS)                       # what --compare knows by name; everything else is a model's folder
+CONTROLS = (*INITS, SHUFFLED_LABELS)  # what --compare knows by name; everything else is a model's folder
 
 
 @dataclass(frozen=True)
@@ -29,40 +29,71 @@ class Plan:
     """What is tried, and how often."""
 
     seeds: int = 5
-    grid: bool = False                               # the papers' rates and batch sizes, in the place of one of each
-    curve: tuple[int | None, ...] = ()               # numbers of labels; None: all. Empty: the one of the tuning
-    restarts: int = 0                                # of a seed that collapsed
-    compare: tuple[str, ...] = ()                    # controls and other models, with the same seeds
-    layers: tuple[int | None, ...] = ()              # so many transferred, from below; None: all. Empty: as the tuning says
+    grid: bool = False  # the papers' rates and batch sizes, in the place of one of each
+    curve: tuple[int | None, ...] = ()  # numbers of labels; None: all. Empty: the one of the tuning
+    restarts: int = 0  # of a seed that collapsed
+    compare: tuple[str, ...] = ()  # controls and other models, with the same seeds
+    layers: tuple[int | None, ...] = ()  # so many transferred, from below; None: all. Empty: as the tuning says
     ensemble: bool = False
-    rates: tuple[float, ...] = ()                    # each in turn, with the tuning's batch size; empty: the tuning's own
-    jobs: int | None = 1                             # runs in parallel; None: as many as is measured to be fastest. More
-                                                     # than one are processes that import the script which asks for them
-    vary: tuple[str, ...] = ()                       # section.key=value,value: a contender for each combination
+    rates: tuple[float, ...] = ()  # each in turn, with the tuning's batch size; empty: the tuning's own
+    jobs: int | None = 1  # runs in parallel; None: as many as is measured to be fastest. More
+    # than one are processes that import the script which asks for them
+    vary: tuple[str, ...] = ()  # section.key=value,value: a contender for each combination
 
     def check(self, model: Path, task: LabelledTask, how: Tuning, out: Path) -> None:
         wrong = [
             (self.seeds < 1, f"--seeds {self.seeds}: there must be at least one.", ""),
             (self.jobs is not None and self.jobs < 1, f"--jobs {self.jobs}: give at least one.", ""),
             (self.restarts < 0, f"--restarts {self.restarts}: it cannot be fewer than none.", ""),
-            (self.grid and (self.rates or how.learning_rate is not None), "--grid tries its own rates.",
-             "Leave out --learning-rate or --grid."),
-            (self.grid and how.features, "--grid tries rates for the whole network, and with --features it is frozen.",
-             "Leave out --grid; --learning-rate gives another rate."),
-            (self.layers and how.features, "--layers re-initialises the others, and with --features they would stay so.",
-             "--set network.trunk.layers=2 mixes the first two alone."),
-            (self.curve and how.labels is not None, "a label curve has numbers of labels of its own.", "Leave out one of them."),
-            (self.ensemble and not transfer_kind_of(task.kind).combines, f"there is no ensemble for {task.learn.in_words}.", ""),
-            (SHUFFLED_LABELS in self.compare and not task.learn.shuffles,
-             f"--compare {SHUFFLED_LABELS}: in {task.learn.in_words} no example can have another's label.", "Leave it out."),
-            (RunFolder(out).exists(), f"{out} is itself a run; several would be mixed with it.", "Choose another --out.")]
+            (
+                self.grid and (self.rates or how.learning_rate is not None),
+                "--grid tries its own rates.",
+                "Leave out --learning-rate or --grid.",
+            ),
+            (
+                self.grid and how.features,
+                "--grid tries rates for the whole network, and with --features it is frozen.",
+                "Leave out --grid; --learning-rate gives another rate.",
+            ),
+            (
+                self.layers and how.features,
+                "--layers re-initialises the others, and with --features they would stay so.",
+                "--set network.trunk.layers=2 mixes the first two alone.",
+            ),
+            (
+                self.curve and how.labels is not None,
+                "a label curve has numbers of labels of its own.",
+                "Leave out one of them.",
+            ),
+            (
+                self.ensemble and not transfer_kind_of(task.kind).combines,
+                f"there is no ensemble for {task.learn.in_words}.",
+                "",
+            ),
+            (
+                SHUFFLED_LABELS in self.compare and not task.learn.shuffles,
+                f"--compare {SHUFFLED_LABELS}: in {task.learn.in_words} no example can have another's label.",
+                "Leave it out.",
+            ),
+            (
+                RunFolder(out).exists(),
+                f"{out} is itself a run; several would be mixed with it.",
+                "Choose another --out.",
+            ),
+        ]
         faults = [Fault(what, do) for holds, what, do in wrong if holds]
         for word in dict.fromkeys(self.compare):
             if self.compare.count(word) > 1 or word == how.init or Path(word).resolve() == model.resolve():
-                faults.append(Fault(f"--compare {word}: that is in the table already.", "Name every other starting point once."))
+                faults.append(
+                    Fault(f"--compare {word}: that is in the table already.", "Name every other starting point once.")
+                )
             elif word not in CONTROLS and not Path(word).exists():
-                faults.append(Fault(f"--compare {word}: it must be one of {', '.join(CONTROLS)}, or the folder of another model."
-                                    + did_you_mean(word, CONTROLS)))
+                faults.append(
+                    Fault(
+                        f"--compare {word}: it must be one of {', '.join(CONTROLS)}, or the folder of another model."
+                        + did_you_mean(word, CONTROLS)
+                    )
+                )
         faults += filter(None, (_refused(training_subset, task, size, how.seed) for size in self.sizes(how)))
         others = [Path(word) for word in self.compare if word not in CONTROLS and Path(word).exists()]
         for one in dict.fromkeys([model, *others]):
@@ -96,9 +127,9 @@ class Contender:
     name: str
     model: Path
     how: Tuning
-    place: str = ""                                  # its folder below the study's
-    shuffled_labels: bool = False                    # a control: its labels say nothing
-    layers: int | None = None                        # that are transferred, where this is what is asked
+    place: str = ""  # its folder below the study's
+    shuffled_labels: bool = False  # a control: its labels say nothing
+    layers: int | None = None  # that are transferred, where this is what is asked
 
 
 def contenders(model: Path, task: LabelledTask, how: Tuning, plan: Plan) -> list[Contender]:
@@ -112,11 +143,20 @@ def contenders(model: Path, task: LabelledTask, how: Tuning, plan: Plan) -> list
     first = Contender(name, folder_of(model, task), replace(how, layers=most))
     found = [replace(first, layers=depth(model) if most is None else most) if fewer else first]
     for layers in fewer:
-        found.append(replace(first, name=f"{layers} layer{'' if layers == 1 else 's'}", how=replace(how, layers=layers),
-                             place=f"layers-{layers}", layers=layers))
+        found.append(
+            replace(
+                first,
+                name=f"{layers} layer{'' if layers == 1 else 's'}",
+                how=replace(how, layers=layers),
+                place=f"layers-{layers}",
+                layers=layers,
+            )
+        )
     for values in varied:
         settings = (*(one for one in how.settings if one not in first_values), *values)
-        found.append(replace(first, name=", ".join(values), how=replace(first.how, settings=settings), place=short_name(values)))
+        found.append(
+            replace(first, name=", ".join(values), how=replace(first.how, settings=settings), place=short_name(values))
+        )
     for word in plan.compare:
         if word in INITS:
             found.append(replace(first, name=word, how=replace(first.how, init=word), place=word))
@@ -153,4 +193,7 @@ def depth(model: Path) -> int:
 def _names(models: Sequence[Path]) -> dict[Path, str]:
     """The last part of each path; all of it where two would be called the same."""
     short = [path.resolve().name for path in models]
-    return {path: name if short.count(name) == 1 else str(path).strip("/").replace("/", "-") for path, name in zip(models, short)}
+    return {
+        path: name if short.count(name) == 1 else str(path).strip("/").replace("/", "-")
+        for path, name in zip(models, short)
+    }

@@ -7,18 +7,30 @@ from collections.abc import Iterable, Mapping
 from foreword.model import LoadedModel
 from foreword.report import Continuations
 
-PROMPT, REST = 180, 160           # characters shown of each
-PROSE = 0.93                      # letters and spaces: below are tables, formulas and code
+PROMPT, REST = 180, 160  # characters shown of each
+PROSE = 0.93  # letters and spaces: below are tables, formulas and code
 
 
-def continuations(models: Mapping[str, LoadedModel], texts: Iterable[str], number: int, seed: int = 1) -> list[Continuations]:
+def continuations(
+    models: Mapping[str, LoadedModel], texts: Iterable[str], number: int, seed: int = 1
+) -> list[Continuations]:
     """The first passages of `texts` that read as prose, continued by the text itself and by every model."""
     passages = _some(texts, number)
     prompts = [prompt for prompt, _ in passages]
-    written = {name: model.generate(prompts, seed=seed, max_tokens=60, temperature=0.7, top_p=0.9)
-               for name, model in models.items()} if prompts else {}
-    return [Continuations(prompt, {"the text itself": rest, **{name: _short(texts[place]) for name, texts in written.items()}})
-            for place, (prompt, rest) in enumerate(passages)]
+    written = (
+        {
+            name: model.generate(prompts, seed=seed, max_tokens=60, temperature=0.7, top_p=0.9)
+            for name, model in models.items()
+        }
+        if prompts
+        else {}
+    )
+    return [
+        Continuations(
+            prompt, {"the text itself": rest, **{name: _short(texts[place]) for name, texts in written.items()}}
+        )
+        for place, (prompt, rest) in enumerate(passages)
+    ]
 
 
 def _some(texts: Iterable[str], number: int) -> list[tuple[str, str]]:
@@ -55,5 +67,4 @@ def _short(text: str) -> str:
     if len(text) <= REST:
         return text.rstrip()
     place = text.rfind(" ", REST // 2, REST)
-    return f"{text[:place if place > 0 else REST].rstrip()} ..."
-
+    return f"{text[: place if place > 0 else REST].rstrip()} ..."

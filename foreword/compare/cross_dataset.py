@@ -34,7 +34,7 @@ class LearnedLabels:
     """Labels of one task, as they were learned."""
 
     task: str
-    kinds: Sequence[str]                           # of tasks that it can be asked
+    kinds: Sequence[str]  # of tasks that it can be asked
     labels: tuple[str, ...]
 
 
@@ -44,49 +44,66 @@ class ScoredModel(LearnedLabels):
 
     name: str
     predict: Callable[[Sequence[Example]], Sequence[Any]]
-    home: Sequence[tuple[str, str]] = ()           # of its own test: (right, said), where answers are classes
-    seen: frozenset[str] = frozenset()             # names of sets of which it may have learned all but test
-    cut: Callable[[], str] = lambda: ""            # a sentence about what did not fit of what it was asked, or nothing
+    home: Sequence[tuple[str, str]] = ()  # of its own test: (right, said), where answers are classes
+    seen: frozenset[str] = frozenset()  # names of sets of which it may have learned all but test
+    cut: Callable[[], str] = lambda: ""  # a sentence about what did not fit of what it was asked, or nothing
 
 
 @dataclass(frozen=True)
 class CrossResult:
     """Trained on one data set, tested on another."""
 
-    name: str                          # of the model
-    learned: str                       # the data set it was trained on
-    task: str                          # the data set it was tested on
-    labels: tuple[str, ...]            # what both sets' labels are called where they meet; () where there are none
+    name: str  # of the model
+    learned: str  # the data set it was trained on
+    task: str  # the data set it was tested on
+    labels: tuple[str, ...]  # what both sets' labels are called where they meet; () where there are none
     scores: tuple[Scored, ...]
-    balanced: float | None             # the mean over labels of the share that is right: sets are unlike in balance
-    commonest: float | None            # accuracy of the commonest class
-    drop: float | None                 # accuracy on its own test, labels joined alike, minus accuracy here
-    joined: bool = False               # labels of one set or the other are called otherwise there
+    balanced: float | None  # the mean over labels of the share that is right: sets are unlike in balance
+    commonest: float | None  # accuracy of the commonest class
+    drop: float | None  # accuracy on its own test, labels joined alike, minus accuracy here
+    joined: bool = False  # labels of one set or the other are called otherwise there
     answers: tuple[tuple[Example, Any], ...] = ()
 
 
 def of_baseline(task: LabelledTask, baseline: Baseline) -> ScoredModel:
     home = [(str(example.label), str(said)) for example, said in zip(task.test, baseline.predictions)]
-    return ScoredModel(task.name, (task.kind,), task.labels, baseline.name, baseline.predict,
-                   home if task.learn.has_classes else (), frozenset([task.name]))
+    return ScoredModel(
+        task.name,
+        (task.kind,),
+        task.labels,
+        baseline.name,
+        baseline.predict,
+        home if task.learn.has_classes else (),
+        frozenset([task.name]),
+    )
 
 
 def of_run(path: Path) -> list[ScoredModel]:
     """A fine-tuned run, or each head of one that was fine-tuned on several tasks."""
     known = taught(path)
-    return [_of_head(path, name if len(known) > 1 else "", frozenset(one.name for one in known.values())) for name in known]
+    return [
+        _of_head(path, name if len(known) > 1 else "", frozenset(one.name for one in known.values())) for name in known
+    ]
 
 
 def _of_head(path: Path, name: str, seen: frozenset[str]) -> ScoredModel:
     opened = Predictor(path, name)
 
     def answer(examples: Sequence[Example]) -> list[Any]:
-        return opened.predict([replace(example, label=None) for example in examples]).labels        # its labels may be others
+        return opened.predict([replace(example, label=None) for example in examples]).labels  # its labels may be others
 
     classes = LABELLED_KINDS.find(opened.kinds[0]).has_classes
     home = [(line["label"], line["answer"]) for line in read_predictions(path, task=name)] if classes else ()
-    return ScoredModel(opened.name, opened.kinds, opened.labels, f"{path.name}/{name}" if name else path.name, answer, home, seen,
-                   opened.encoder.truncation_note)
+    return ScoredModel(
+        opened.name,
+        opened.kinds,
+        opened.labels,
+        f"{path.name}/{name}" if name else path.name,
+        answer,
+        home,
+        seen,
+        opened.encoder.truncation_note,
+    )
 
 
 def cross(who: ScoredModel, other: LabelledTask, limit: int | None = None) -> CrossResult:
@@ -104,9 +121,18 @@ def cross(who: ScoredModel, other: LabelledTask, limit: int | None = None) -> Cr
     joined = [replace(example, label=label) for example, label in zip(asked, gold)]
     found = tuple(scored(("accuracy", "macro_f1"), [label for label in labels if label in there], joined, guesses))
     home = np.mean([meaning[right] == meaning[one] for right, one in who.home]) if who.home else None
-    return CrossResult(who.name, who.task, other.name, labels, found, _balanced(gold, guesses),
-                   Counter(gold).most_common(1)[0][1] / len(gold), None if home is None else float(home) - found[0].value,
-                   any(label != name for label, name in meaning.items()), answers)
+    return CrossResult(
+        who.name,
+        who.task,
+        other.name,
+        labels,
+        found,
+        _balanced(gold, guesses),
+        Counter(gold).most_common(1)[0][1] / len(gold),
+        None if home is None else float(home) - found[0].value,
+        any(label != name for label, name in meaning.items()),
+        answers,
+    )
 
 
 def _balanced(gold: Sequence[str], guesses: Sequence[str]) -> float:
@@ -119,15 +145,19 @@ def _balanced(gold: Sequence[str], guesses: Sequence[str]) -> float:
 def meanings(who: LearnedLabels, other: LabelledTask) -> Mapping[str, str]:
     """The common name of each label; a fault where there is none."""
     if other.kind not in who.kinds:
-        raise Fault(f"{who.task} is {LABELLED_KINDS.find(who.kinds[0]).in_words} and {other.name} is {other.learn.in_words}.",
-                    "Test on tasks of one kind.")
+        raise Fault(
+            f"{who.task} is {LABELLED_KINDS.find(who.kinds[0]).in_words} and {other.name} is {other.learn.in_words}.",
+            "Test on tasks of one kind.",
+        )
     if set(other.labels) <= set(who.labels):
         return {label: label for label in who.labels}
     coarse = {label: COARSER.get(label, label) for label in (*who.labels, *other.labels)}
     if {coarse[label] for label in other.labels} <= {coarse[label] for label in who.labels} and other.learn.has_classes:
         return coarse
-    raise Fault(f"the labels of {other.name} ({', '.join(other.labels)}) are not those of {who.task} ({', '.join(who.labels)}).",
-                "Test on tasks whose labels mean the same.")
+    raise Fault(
+        f"the labels of {other.name} ({', '.join(other.labels)}) are not those of {who.task} ({', '.join(who.labels)}).",
+        "Test on tasks whose labels mean the same.",
+    )
 
 
 def matching(who: Sequence[ScoredModel], others: Sequence[LabelledTask]) -> list[tuple[ScoredModel, LabelledTask]]:
@@ -152,18 +182,38 @@ def matching(who: Sequence[ScoredModel], others: Sequence[LabelledTask]) -> list
 def report(crossed: Sequence[CrossResult], tasks: Sequence[LabelledTask] = ()) -> Report:
     """A line for each data set, a matrix, and what was joined. The model stands in the table if there are several."""
     several = len({one.name for one in crossed}) > 1
-    rows: list[tuple[str, ...]] = [("model", "trained on", "tested on", "metric", "value", "95% interval", "examples", "balanced",
-                                    "majority", "drop")]
+    rows: list[tuple[str, ...]] = [
+        (
+            "model",
+            "trained on",
+            "tested on",
+            "metric",
+            "value",
+            "95% interval",
+            "examples",
+            "balanced",
+            "majority",
+            "drop",
+        )
+    ]
     for one in crossed:
         more = [_points(share) for share in (one.balanced, one.commonest, one.drop)]
         for number, score in enumerate(one.scores):
             cells = (score.metric, score.shown, score.between, f"{score.count:,}")
-            rows.append(("", "", "", *cells, "", "", "") if number else (one.name, one.learned, one.task, *cells, *more))
+            rows.append(
+                ("", "", "", *cells, "", "", "") if number else (one.name, one.learned, one.task, *cells, *more)
+            )
     table = Table(rows, range(4)) if several else Table([row[1:] for row in rows], range(3))
     notes = [f"{one.name}: {note}" for one in tasks for note in one.notes]
-    joined = [f"{', '.join(where)}: labels joined to {', '.join(labels)}." for labels, where in _joined(crossed).items()]
-    return Report("Across data sets", [], [Section("Results", table, Text(joined), matrix(crossed), Text(notes))],
-                  {"crossed": values(crossed), "notes": [note for one in tasks for note in one.notes]})
+    joined = [
+        f"{', '.join(where)}: labels joined to {', '.join(labels)}." for labels, where in _joined(crossed).items()
+    ]
+    return Report(
+        "Across data sets",
+        [],
+        [Section("Results", table, Text(joined), matrix(crossed), Text(notes))],
+        {"crossed": values(crossed), "notes": [note for one in tasks for note in one.notes]},
+    )
 
 
 def _joined(crossed: Sequence[CrossResult]) -> dict[tuple[str, ...], list[str]]:
@@ -179,28 +229,45 @@ def _points(share: float | None) -> str:
 
 
 def values(crossed: Sequence[CrossResult]) -> list[dict[str, object]]:
-    return [{"model": one.name, "learned": one.learned, "task": one.task, "labels": list(one.labels), "joined": one.joined,
-             "metrics": {score.metric: score.values() for score in one.scores},
-             "balanced": one.balanced, "commonest": one.commonest, "drop": one.drop} for one in crossed]
+    return [
+        {
+            "model": one.name,
+            "learned": one.learned,
+            "task": one.task,
+            "labels": list(one.labels),
+            "joined": one.joined,
+            "metrics": {score.metric: score.values() for score in one.scores},
+            "balanced": one.balanced,
+            "commonest": one.commonest,
+            "drop": one.drop,
+        }
+        for one in crossed
+    ]
 
 
 def matrix(crossed: Sequence[CrossResult]) -> Plot:
     """Every model by every data set: the first metric. Framed: tested on the data set it was trained on."""
-    who, sets = (list(dict.fromkeys(names)) for names in ((_called(one) for one in crossed), (one.task for one in crossed)))
+    who, sets = (
+        list(dict.fromkeys(names)) for names in ((_called(one) for one in crossed), (one.task for one in crossed))
+    )
 
     def draw(axes: Axes) -> None:
         from matplotlib.patches import Rectangle
+
         table = np.full((len(who), len(sets)), np.nan)
         for one in crossed:
             row, column, score = who.index(_called(one)), sets.index(one.task), one.scores[0]
             table[row, column] = score.value
             axes.text(column, row, f"{score.shown}\n{score.between}", ha="center", va="center", fontsize=9)
             if one.learned == one.task:
-                axes.add_patch(Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, fill=False, edgecolor=GREY, linewidth=1.2))
+                axes.add_patch(
+                    Rectangle((column - 0.48, row - 0.46), 0.96, 0.92, fill=False, edgecolor=GREY, linewidth=1.2)
+                )
         axes.imshow(table, cmap="Oranges", vmin=0, vmax=1.6, aspect="auto")
         axes.set_xticks(range(len(sets)), sets)
         axes.set_yticks(range(len(who)), who)
         axes.set_xlabel("tested on")
+
     metrics = ", ".join(dict.fromkeys(one.scores[0].metric for one in crossed))
     return Plot(1.6 + 0.62 * len(who), draw, f"{metrics}, with 95% confidence intervals; framed: its own data set")
 
@@ -211,6 +278,14 @@ def _called(one: CrossResult) -> str:
 
 def write_examples(crossed: Sequence[CrossResult], path: Path) -> None:
     """Every example on a line: model, data set, label and prediction."""
-    write_text(path, "".join(
-        json.dumps({"model": one.name, "task": one.task, **prediction_record(example, Answer(said))}, ensure_ascii=False) + "\n"
-        for one in crossed for example, said in one.answers))
+    write_text(
+        path,
+        "".join(
+            json.dumps(
+                {"model": one.name, "task": one.task, **prediction_record(example, Answer(said))}, ensure_ascii=False
+            )
+            + "\n"
+            for one in crossed
+            for example, said in one.answers
+        ),
+    )

@@ -32,10 +32,12 @@ from foreword.tokens.store import TokenStore
 from foreword.training.hardware import Hardware
 
 VOCABULARY = 4096
-EVALUATED = 400_000        # bytes of held-out text: enough for three digits, little enough for seconds
-SAMPLES = 4               # passages of held-out text that the models continue
-UNIT = ("Bits per byte: how many bits a model needs, on average, to write down one byte of held-out text. Guessing at "
-        "random among all bytes costs 8. It does not depend on the tokenizer, so all models can be compared.")
+EVALUATED = 400_000  # bytes of held-out text: enough for three digits, little enough for seconds
+SAMPLES = 4  # passages of held-out text that the models continue
+UNIT = (
+    "Bits per byte: how many bits a model needs, on average, to write down one byte of held-out text. Guessing at "
+    "random among all bytes costs 8. It does not depend on the tokenizer, so all models can be compared."
+)
 
 
 @dataclass(frozen=True)
@@ -47,12 +49,15 @@ class Entrant:
 
 
 COUNTS = (
-    Entrant("uniform", "uniform"), Entrant("unigram", "unigram"), Entrant("bigram", "bigram"),
+    Entrant("uniform", "uniform"),
+    Entrant("unigram", "unigram"),
+    Entrant("bigram", "bigram"),
     Entrant("mixture of orders", "mixture"),
-    Entrant("Kneser-Ney 3", "kneser-ney", settings=("network.order=3",)), Entrant("Kneser-Ney 5", "kneser-ney"),
+    Entrant("Kneser-Ney 3", "kneser-ney", settings=("network.order=3",)),
+    Entrant("Kneser-Ney 5", "kneser-ney"),
 )
-NEURAL = Entrant("modern GPT", "modern-gpt")      # of our GPTs, the one that learns most in the same time
-LONG = 600.0                                      # seconds of training from which the larger size is worth its steps
+NEURAL = Entrant("modern GPT", "modern-gpt")  # of our GPTs, the one that learns most in the same time
+LONG = 600.0  # seconds of training from which the larger size is worth its steps
 
 
 def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0, documents: str = "auto") -> Path:
@@ -61,7 +66,7 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0, doc
     try:
         build_store([corpus], out / "store", ByteBPE(vocabulary=VOCABULARY))
     except Fault as fault:
-        if not isinstance(fault, RunFailed):       # this text will not do: leave the folder free for another
+        if not isinstance(fault, RunFailed):  # this text will not do: leave the folder free for another
             corpus.unlink()
             (out / "corpus.json").unlink()
         raise
@@ -71,8 +76,9 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0, doc
         if entrant is NEURAL:
             settings.append(f'training.budget="{budget}"')
         recipe = loader.load(entrant.recipe, size_for(budget) if entrant is NEURAL else entrant.size, settings)
-        runs[entrant.label] = train(recipe, out / "store", out / "runs" / entrant.label.lower().replace(" ", "-"),
-                                    hardware=Hardware.choose())
+        runs[entrant.label] = train(
+            recipe, out / "store", out / "runs" / entrant.label.lower().replace(" ", "-"), hardware=Hardware.choose()
+        )
     models = {label: load(run.path) for label, run in runs.items()}
     held_out = Corpus(out / "store", "test", limit=EVALUATED)
     with ticking("evaluate") as ticker:
@@ -116,23 +122,46 @@ def gather(data: Sequence[Path], out: Path, documents: str = "auto") -> tuple[Pa
 
     write_atomically(path, write)
     write_json(counted, report)
-    say(f"{report['kept']:,} documents, {thousands(report['bytes'])} bytes; left out {report['exact']:,} exact and "
-        f"{report['near']:,} near duplicates")
+    say(
+        f"{report['kept']:,} documents, {thousands(report['bytes'])} bytes; left out {report['exact']:,} exact and "
+        f"{report['near']:,} near duplicates"
+    )
     return path, report
 
 
-def report(scores: dict[str, Score], writers: dict[str, LoadedModel], run: RunFolder, gathered: JsonObject,
-           weights: dict[str, float], mixed: str, table: Section) -> Report:
+def report(
+    scores: dict[str, Score],
+    writers: dict[str, LoadedModel],
+    run: RunFolder,
+    gathered: JsonObject,
+    weights: dict[str, float],
+    mixed: str,
+    table: Section,
+) -> Report:
     written = continuations(writers, held_out_texts(run), SAMPLES)
     passport, recipe = run.passport(), run.recipe()
     bits = {name: score.bits_per_byte or 0.0 for name, score in scores.items()}
-    return Report("What this text taught seven language models", verdict(scores, weights, mixed, passport["seconds"]), [
-        Section("How well each model predicts text it has never seen", *table.blocks,
-                bars(bits, "bits per byte of held-out text (shorter is better)", min(bits, key=bits.__getitem__), UNIT)),
-        Section("Learning", learning(run)), Section("How held-out text goes on, and what the models write", *written),
-        Section("How this was made", Facts(facts(gathered, passport, recipe, weights),
-                                           ("Every setting of the trained network", toml.write(recipe.values()))))],
-        {label: score.values() for label, score in scores.items()})
+    return Report(
+        "What this text taught seven language models",
+        verdict(scores, weights, mixed, passport["seconds"]),
+        [
+            Section(
+                "How well each model predicts text it has never seen",
+                *table.blocks,
+                bars(bits, "bits per byte of held-out text (shorter is better)", min(bits, key=bits.__getitem__), UNIT),
+            ),
+            Section("Learning", learning(run)),
+            Section("How held-out text goes on, and what the models write", *written),
+            Section(
+                "How this was made",
+                Facts(
+                    facts(gathered, passport, recipe, weights),
+                    ("Every setting of the trained network", toml.write(recipe.values())),
+                ),
+            ),
+        ],
+        {label: score.values() for label, score in scores.items()},
+    )
 
 
 def held_out_texts(run: RunFolder) -> Iterator[str]:
@@ -143,10 +172,17 @@ def held_out_texts(run: RunFolder) -> Iterator[str]:
 
 def learning(run: RunFolder) -> Plot:
     records = run.metrics()
-    lines = {"training text": [(one["tokens"] / 1e6, one["nll.tokens"]) for one in records if "nll.tokens" in one],
-             "held-out text": [(one["tokens"] / 1e6, one["valid"]["nll.tokens"]) for one in records if "valid" in one]}
-    return curves({name: points for name, points in lines.items() if points}, "million tokens seen", "nats per token",
-                  f"{NEURAL.label}, {thousands(run.passport()['parameters'])} parameters", height=3.1)
+    lines = {
+        "training text": [(one["tokens"] / 1e6, one["nll.tokens"]) for one in records if "nll.tokens" in one],
+        "held-out text": [(one["tokens"] / 1e6, one["valid"]["nll.tokens"]) for one in records if "valid" in one],
+    }
+    return curves(
+        {name: points for name, points in lines.items() if points},
+        "million tokens seen",
+        "nats per token",
+        f"{NEURAL.label}, {thousands(run.passport()['parameters'])} parameters",
+        height=3.1,
+    )
 
 
 def verdict(scores: dict[str, Score], weights: dict[str, float], mixed: str, seconds: float) -> list[str]:
@@ -155,38 +191,62 @@ def verdict(scores: dict[str, Score], weights: dict[str, float], mixed: str, sec
     alone = {name: value for name, value in bits.items() if name != mixed}
     best, size = min(alone, key=alone.__getitem__), next(iter(scores.values())).bytes
     gpt, kn = bits[NEURAL.label], bits["Kneser-Ney 5"]
-    lines = [f"{best} predicts this text best on its own: {alone[best]:.3f} bits per byte. The {size / 1000:,.0f} kB of held-out "
-             f"text would shrink to {size * alone[best] / 8000:,.0f} kB if it were stored with {best}'s help."]
+    lines = [
+        f"{best} predicts this text best on its own: {alone[best]:.3f} bits per byte. The {size / 1000:,.0f} kB of held-out "
+        f"text would shrink to {size * alone[best] / 8000:,.0f} kB if it were stored with {best}'s help."
+    ]
     if gpt < kn:
-        lines.append(f"{NEURAL.label}, after {duration(seconds)} of training, is {kn - gpt:.3f} bits per byte better than "
-                     "the best counting model, Kneser-Ney 5: looking back further than five tokens has paid off.")
+        lines.append(
+            f"{NEURAL.label}, after {duration(seconds)} of training, is {kn - gpt:.3f} bits per byte better than "
+            "the best counting model, Kneser-Ney 5: looking back further than five tokens has paid off."
+        )
     else:
         beaten = [name for name in ("bigram", "mixture of orders", "Kneser-Ney 3") if gpt < bits[name]]
         than = f" It already beats {', '.join(beaten)}." if beaten else ""
-        lines.append(f"Counting still wins here: {NEURAL.label} has trained for only {duration(seconds)} and stands "
-                     f"{gpt - kn:.3f} bits per byte behind Kneser-Ney 5, which reads all of the text once in seconds.{than} "
-                     "Give it longer: foreword demo --budget 30m.")
+        lines.append(
+            f"Counting still wins here: {NEURAL.label} has trained for only {duration(seconds)} and stands "
+            f"{gpt - kn:.3f} bits per byte behind Kneser-Ney 5, which reads all of the text once in seconds.{than} "
+            "Give it longer: foreword demo --budget 30m."
+        )
     gain = min(gpt, kn) - bits[mixed]
     if gain > 0.0005:
-        lines.append(f"Together they do better than either: the mixture ({weights[NEURAL.label]:.0%} {NEURAL.label}, "
-                     f"{weights['Kneser-Ney 5']:.0%} Kneser-Ney 5) needs {bits[mixed]:.3f}, {gain:.3f} less. They know "
-                     "different things: one remembers phrases, the other has learned what may stand where.")
+        lines.append(
+            f"Together they do better than either: the mixture ({weights[NEURAL.label]:.0%} {NEURAL.label}, "
+            f"{weights['Kneser-Ney 5']:.0%} Kneser-Ney 5) needs {bits[mixed]:.3f}, {gain:.3f} less. They know "
+            "different things: one remembers phrases, the other has learned what may stand where."
+        )
     else:
-        lines.append(f"Mixing the two gains nothing here ({bits[mixed]:.3f}): the better one already knows what the other does.")
+        lines.append(
+            f"Mixing the two gains nothing here ({bits[mixed]:.3f}): the better one already knows what the other does."
+        )
     return lines
 
 
-def facts(gathered: JsonObject, passport: JsonObject, recipe: Recipe, weights: dict[str, float]) -> list[tuple[str, str]]:
+def facts(
+    gathered: JsonObject, passport: JsonObject, recipe: Recipe, weights: dict[str, float]
+) -> list[tuple[str, str]]:
     return [
-        ("text", f"{gathered['text']}: {gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out "
-                 f"{gathered['exact']:,} exact and {gathered['near']:,} near duplicates of {gathered['read']:,}"),
+        (
+            "text",
+            f"{gathered['text']}: {gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out "
+            f"{gathered['exact']:,} exact and {gathered['near']:,} near duplicates of {gathered['read']:,}",
+        ),
         ("split", "90% training, 5% validation, 5% test, by a hash of each document"),
         ("tokenizer", f"byte-level BPE, {VOCABULARY:,} tokens, trained on the training documents only"),
-        (NEURAL.label, f"{passport['parameters']:,} parameters, {passport['tokens']:,} tokens in {duration(passport['seconds'])} "
-                       f"({passport['tokens'] / max(passport['seconds'], 1e-9):,.0f} tokens a second), {recipe.paper}"),
-        ("why this one", "after the same core-seconds it predicts better than a GPT-2 of that size (benchmarks/RESULTS.md)"),
-        ("mixture", " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items())
-                    + ", weights fitted on validation text"),
+        (
+            NEURAL.label,
+            f"{passport['parameters']:,} parameters, {passport['tokens']:,} tokens in {duration(passport['seconds'])} "
+            f"({passport['tokens'] / max(passport['seconds'], 1e-9):,.0f} tokens a second), {recipe.paper}",
+        ),
+        (
+            "why this one",
+            "after the same core-seconds it predicts better than a GPT-2 of that size (benchmarks/RESULTS.md)",
+        ),
+        (
+            "mixture",
+            " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items())
+            + ", weights fitted on validation text",
+        ),
         ("evaluated", f"at most {EVALUATED:,} bytes of test documents, each model on the same ones"),
         ("versions", ", ".join(f"{name} {value}" for name, value in passport["versions"].items())),
         ("repeat", f"foreword demo --budget {recipe.training.budget}"),

@@ -27,11 +27,11 @@ from foreword.runs.loop import RunLoop
 from foreword.training.hardware import Hardware
 from foreword.training.memory import processes_that_fit
 
-TIMED = 6                     # steps for each number of threads
-LEAST = 60.0                  # seconds of work, below which starting other processes does not pay
-GRACE = 20.0                  # seconds to save, once whoever started this is gone
+TIMED = 6  # steps for each number of threads
+LEAST = 60.0  # seconds of work, below which starting other processes does not pay
+GRACE = 20.0  # seconds to save, once whoever started this is gone
 DIVERGED, STOPPED = "diverged", "stopped"
-Data = TypeVar("Data")        # what all runs of a study are given: examples, or a store
+Data = TypeVar("Data")  # what all runs of a study are given: examples, or a store
 Given = TypeVar("Given", contravariant=True)
 
 
@@ -39,7 +39,7 @@ class Trial(NamedTuple):
     """A run that is timed for a few steps and never written."""
 
     loop: RunLoop
-    tokens: float = math.inf            # that the whole run reads, about
+    tokens: float = math.inf  # that the whole run reads, about
 
 
 class Job(Protocol[Given]):
@@ -86,6 +86,7 @@ class JobRunner(Generic[Data]):
         def update(_: Future[str]) -> None:
             over = sum(one.done() for one in every)
             ticker.update(over / len(every), f"{over} of {len(every)} runs")
+
         for one in every:
             one.add_done_callback(update)
 
@@ -96,7 +97,7 @@ class JobRunner(Generic[Data]):
         fit = processes_that_fit(trial.loop.model.parameter_count())
         try:
             return fastest(lambda threads: tokens_a_second(trial.loop, threads), fit, len(jobs) * trial.tokens)
-        except RunFailed:                # a loss that is no number: the runs will say so
+        except RunFailed:  # a loss that is no number: the runs will say so
             return 1
 
     def take(self, job: Job[Data]) -> RunFolder:
@@ -120,7 +121,7 @@ class JobRunner(Generic[Data]):
             if any(not one.done() for one in self.waiting.values()):
                 self.stop.set()
                 for process in active_children():
-                    process.terminate()                       # as Ctrl-C: after the step under way
+                    process.terminate()  # as Ctrl-C: after the step under way
             self.pool.shutdown(wait=True, cancel_futures=True)
             self.pool = None
         self.shown.close()
@@ -143,9 +144,14 @@ def fastest(pace: Callable[[int], float], most: int | None = None, work: float =
         return 1
     one = pace(1)
     pays = one * parallel > all_threads
-    say(f"one thread trains on {thousands(one)} tokens a second, {cores()} on {thousands(all_threads)}: "
-        + (f"{parallel} runs in parallel" + ", one to a core" * (parallel == cores()) if pays
-           else "one run at a time, on all cores"))
+    say(
+        f"one thread trains on {thousands(one)} tokens a second, {cores()} on {thousands(all_threads)}: "
+        + (
+            f"{parallel} runs in parallel" + ", one to a core" * (parallel == cores())
+            if pays
+            else "one run at a time, on all cores"
+        )
+    )
     return parallel if pays else 1
 
 

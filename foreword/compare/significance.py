@@ -23,11 +23,11 @@ class SeedResult:
     seed: int
     dev: float
     test: float
-    answers: tuple[Any, ...]                         # of test
-    collapsed: bool = False                          # its first run was no better on dev than knowing nothing
+    answers: tuple[Any, ...]  # of test
+    collapsed: bool = False  # its first run was no better on dev than knowing nothing
     steps: int = 0
     run: Path | None = None
-    diverged: bool = False                           # its first run ended with a loss that is no number
+    diverged: bool = False  # its first run ended with a loss that is no number
 
 
 @dataclass(frozen=True)
@@ -35,14 +35,14 @@ class Result:
     """One setting, all its seeds. What was not chosen on dev has no say about test."""
 
     name: str
-    labels: int | None                               # None: all
+    labels: int | None  # None: all
     seeds: tuple[SeedResult, ...]
     rate: float | None = None
     batch: int | None = None
     chosen: bool = True
-    over_examples: Interval = UNKNOWN                # of the mean over seeds, were other examples drawn for test
-    within: Interval = ANYTHING                      # no value of the metric lies outside
-    layers: int | None = None                        # that were transferred, where this is what was asked
+    over_examples: Interval = UNKNOWN  # of the mean over seeds, were other examples drawn for test
+    within: Interval = ANYTHING  # no value of the metric lies outside
+    layers: int | None = None  # that were transferred, where this is what was asked
 
     @property
     def dev(self) -> float:
@@ -119,7 +119,9 @@ class Significance:
     def difference(self, row: Result, other: Result) -> Difference:
         """Of the same seeds where both have them; a row with one try is set beside every one."""
         theirs = list(other.seeds) * (len(row.seeds) if len(other.seeds) == 1 else 1)
-        mine, others = ([self.measure.judge(self.examples, one.answers) for one in seeds] for seeds in (row.seeds, theirs))
+        mine, others = (
+            [self.measure.judge(self.examples, one.answers) for one in seeds] for seeds in (row.seeds, theirs)
+        )
         each = tuple(one.test - another.test for one, another in zip(row.seeds, theirs, strict=True))
         return Difference(row.labels, row.name, other.name, each, self._resampled(mine, others) if mine[0] else UNKNOWN)
 

@@ -32,17 +32,17 @@ from foreword.transfer.label_subset import exchanged, label_subset
 from foreword.transfer.labelled_run import LabelledWorkload
 from foreword.transfer.tuning import Tuning
 
-RATES, BATCHES = (2e-5, 3e-5, 5e-5), (16, 32)        # Devlin et al. 2018, appendix A.3
-AGAIN = 1000                                         # a restart's seed is so much larger, that it is no other run's
+RATES, BATCHES = (2e-5, 3e-5, 5e-5), (16, 32)  # Devlin et al. 2018, appendix A.3
+AGAIN = 1000  # a restart's seed is so much larger, that it is no other run's
 
 
 @dataclass(frozen=True)
 class Study:
     task: LabelledTask
-    results: tuple[Result, ...]                      # as in the table: settings, ensembles, baselines, a constant answer
+    results: tuple[Result, ...]  # as in the table: settings, ensembles, baselines, a constant answer
     differences: tuple[Difference, ...]
-    floors: dict[int | None, float]                  # by labels: who is not above it on dev has collapsed
-    kept: Path | None = None                         # the run whose model was kept
+    floors: dict[int | None, float]  # by labels: who is not above it on dev has collapsed
+    kept: Path | None = None  # the run whose model was kept
 
     @property
     def metric(self) -> str:
@@ -53,8 +53,14 @@ class Study:
         return [row for row in self.results if row.name == name and row.chosen]
 
 
-def study(model: str | Path, task: LabelledTask, out: Path, how: Tuning | None = None, plan: Plan | None = None,
-          hardware: Hardware | None = None) -> Study:
+def study(
+    model: str | Path,
+    task: LabelledTask,
+    out: Path,
+    how: Tuning | None = None,
+    plan: Plan | None = None,
+    hardware: Hardware | None = None,
+) -> Study:
     """Run after run, each in a folder of its own below `out`. What is finished is not done again."""
     how, plan = how or Tuning(), plan or Plan()
     how.check()
@@ -76,7 +82,7 @@ class FinetuneJob:
     model: Path
     folder: Path
     how: Tuning
-    seed: int                                        # that draws the examples; a restart keeps it
+    seed: int  # that draws the examples; a restart keeps it
     shuffled_labels: bool = False
 
     def task(self, whole: LabelledTask) -> LabelledTask:
@@ -95,7 +101,9 @@ class FinetuneJob:
 class StudyRunner:
     """Every contender with every seed and number of labels, and the baselines."""
 
-    def __init__(self, contenders: Sequence[Contender], runs: JobRunner[LabelledTask], out: Path, how: Tuning, plan: Plan):
+    def __init__(
+        self, contenders: Sequence[Contender], runs: JobRunner[LabelledTask], out: Path, how: Tuning, plan: Plan
+    ):
         task = runs.data
         self.contenders, self.runs, self.task, self.out, self.plan = contenders, runs, task, out, plan
         self.sizes = plan.sizes(how)
@@ -106,14 +114,22 @@ class StudyRunner:
         self.seeds = range(how.seed, how.seed + plan.seeds)
         self.cells = {one.model: self.grid(one) for one in contenders}
         self.begun, self.all = 0, plan.seeds * len(self.sizes) * sum(len(self.cells[one.model]) for one in contenders)
-        self.best: Best | None = None                             # of the first contender
+        self.best: Best | None = None  # of the first contender
 
     def run(self) -> Study:
         rows: list[Result] = []
         apart: list[Difference] = []
-        simple = {size: self.baseline_results(size) for size in self.sizes}                      # before what takes long
-        self.runs.start((self.job(one, how, seed) for size in self.sizes for one in self.contenders
-                         for how in self.hows(one, size) for seed in self.seeds), self.plan.jobs)
+        simple = {size: self.baseline_results(size) for size in self.sizes}  # before what takes long
+        self.runs.start(
+            (
+                self.job(one, how, seed)
+                for size in self.sizes
+                for one in self.contenders
+                for how in self.hows(one, size)
+                for seed in self.seeds
+            ),
+            self.plan.jobs,
+        )
         for size in self.sizes:
             settings = [self.settings(one, size) for one in self.contenders]
             first, *others = map(_chosen, settings)
@@ -134,13 +150,15 @@ class StudyRunner:
         for how in self.hows(one, size):
             seeds = tuple(self.attempt(one, how, seed) for seed in self.seeds)
             said = RunFolder(seeds[0].run).recipe().training if seeds[0].run else None
-            rate = said.optimizer.learning_rate if said else how.learning_rate                            # type: ignore[attr-defined]
+            rate = said.optimizer.learning_rate if said else how.learning_rate  # type: ignore[attr-defined]
             rows.append(Result(one.name, size, seeds, rate, how.batch_size, layers=one.layers))
         best = max(rows, key=lambda row: row.dev)
         return [self.significance.bounded(row) if row is best else replace(row, chosen=False) for row in rows]
 
     def hows(self, one: Contender, size: int | None) -> list[Tuning]:
-        return [replace(one.how, labels=size, learning_rate=rate, batch_size=batch) for rate, batch in self.cells[one.model]]
+        return [
+            replace(one.how, labels=size, learning_rate=rate, batch_size=batch) for rate, batch in self.cells[one.model]
+        ]
 
     def job(self, one: Contender, how: Tuning, seed: int, again: int = 0) -> FinetuneJob:
         """A restart has other chance and the same examples."""
@@ -162,7 +180,9 @@ class StudyRunner:
         seeds: list[SeedResult] = []
         for again in range(self.plan.restarts + 1):
             if again:
-                say(f"seed {seed} is no better on dev than one answer to everything: restart {again} of {self.plan.restarts}")
+                say(
+                    f"seed {seed} is no better on dev than one answer to everything: restart {again} of {self.plan.restarts}"
+                )
             seeds.append(self.result(one, self.job(one, how, seed, again)))
             if not seeds[-1].collapsed:
                 break
@@ -182,7 +202,9 @@ class StudyRunner:
             passport = run.passport()
             dev = passport["scores"]["dev"][self.task.metrics[0]]["value"]
             answers = tuple(line["answer"] for line in read_predictions(run.path))
-            found = SeedResult(how.seed, dev, self.significance.of(answers), answers, dev <= floor, passport["step"], run.path)
+            found = SeedResult(
+                how.seed, dev, self.significance.of(answers), answers, dev <= floor, passport["step"], run.path
+            )
         self.keep(found, run, one is self.contenders[0], how.labels)
         return found
 
@@ -207,9 +229,11 @@ class StudyRunner:
     def baseline_results(self, size: int | None) -> list[Result]:
         """Fitted on the examples that each seed has: on TF-IDF, on the models' embeddings; or a rule on words."""
         kind = transfer_kind_of(self.task.kind)
-        embedded: list[Callable[[LabelledTask], baselines.Baseline]] = [
-            partial(baselines.vectors, embed=embed, name=name) for name, embed in self.embeddings.items()
-        ] if kind.regresses else []
+        embedded: list[Callable[[LabelledTask], baselines.Baseline]] = (
+            [partial(baselines.vectors, embed=embed, name=name) for name, embed in self.embeddings.items()]
+            if kind.regresses
+            else []
+        )
         return [self.fitted(fit, size) for fit in (kind.baseline, *embedded)]
 
     def fitted(self, fit: Callable[[LabelledTask], baselines.Baseline], size: int | None) -> Result:
@@ -226,14 +250,18 @@ class StudyRunner:
         for one in self.contenders:
             names.setdefault(one.model, one.name)
         several = len(names) > 1
-        return {f"bag of features, {name}" if several else "bag of features": MeanEmbeddings(model)
-                for model, name in names.items()}
+        return {
+            f"bag of features, {name}" if several else "bag of features": MeanEmbeddings(model)
+            for model, name in names.items()
+        }
 
     def ensemble(self, row: Result) -> Result:
         """The mean of the predictions of all seeds that finished."""
         runs = [run for one in row.seeds if one.run and (run := RunFolder(one.run)).passport().get("finished")]
-        combined, lines = transfer_kind_of(self.task.kind).combined, {
-            split: zip(*(read_predictions(run.path, split) for run in runs)) for split in ("dev", "test")}
+        combined, lines = (
+            transfer_kind_of(self.task.kind).combined,
+            {split: zip(*(read_predictions(run.path, split) for run in runs)) for split in ("dev", "test")},
+        )
         if not runs:
             return replace(self.majority, name="ensemble", labels=row.labels)
         dev = self.significance.of(list(map(combined, lines["dev"])), label_subset(self.task, row.labels, 0).dev)

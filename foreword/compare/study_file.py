@@ -1,12 +1,12 @@
 """A study as a TOML file or as options of `foreword study`: what is fine-tuned or trained, and what is varied.
 
-    model = "runs/gpt2"               # or: recipe = "gpt2", which is trained
-    task = "mrpc"
-    seeds = 5
-    labels = [64, 256, "all"]         # several: a label curve
-    learning_rate = [3e-4, 1e-3]      # several: dev chooses
-    compare = ["scratch", "runs/bert"]
-    vary = { "objective.read" = ["place", "mean"] }        # settings of the recipe: every combination is compared
+model = "runs/gpt2"               # or: recipe = "gpt2", which is trained
+task = "mrpc"
+seeds = 5
+labels = [64, 256, "all"]         # several: a label curve
+learning_rate = [3e-4, 1e-3]      # several: dev chooses
+compare = ["scratch", "runs/bert"]
+vary = { "objective.read" = ["place", "mean"] }        # settings of the recipe: every combination is compared
 """
 
 from __future__ import annotations
@@ -50,32 +50,32 @@ Several = Annotated[tuple[str, ...], BeforeValidator(_listed)]
 class StudySpec(Spec):
     """Everything about a study. A model and a task are fine-tuning; a recipe and data are training."""
 
-    model: str = ""                                 # a run, its model folder, or a Hugging Face directory
+    model: str = ""  # a run, its model folder, or a Hugging Face directory
     task: str = ""
-    recipe: str = ""                                # a recipe's name or file
+    recipe: str = ""  # a recipe's name or file
     size: str = ""
-    data: str = ""                                  # the folder of a known task's data; of training, a store or text
+    data: str = ""  # the folder of a known task's data; of training, a store or text
     out: str = ""
     seeds: int = Field(5, ge=1)
-    seed: int = 0                                   # the first
-    vary: JsonObject = {}                       # settings of the recipe, with several values each
-    set: JsonObject = {}                        # settings of the recipe, the same for all runs
-    jobs: int | None = Field(None, ge=1)            # runs in parallel; None: measured
+    seed: int = 0  # the first
+    vary: JsonObject = {}  # settings of the recipe, with several values each
+    set: JsonObject = {}  # settings of the recipe, the same for all runs
+    jobs: int | None = Field(None, ge=1)  # runs in parallel; None: measured
     # fine-tuning
-    labels: Several = ()                            # numbers, shares ("10%") or "all"; several: a label curve
-    learning_rate: Several = ()                     # several: dev chooses
-    layers: Several = ()                            # that are transferred, from below, or "all"; several are compared
+    labels: Several = ()  # numbers, shares ("10%") or "all"; several: a label curve
+    learning_rate: Several = ()  # several: dev chooses
+    layers: Several = ()  # that are transferred, from below, or "all"; several are compared
     batch_size: int | None = None
     epochs: float = Tuning.epochs
     patience: int | None = None
     features: str = ""
     init: str = Tuning.init
     aux: float = 0.0
-    compare: Several = ()                           # scratch, shuffled, shuffled-labels, or another model's folder
-    grid: bool = False                              # BERT's learning rates and batch sizes; dev chooses
-    restarts: int = 0                               # of a seed that collapsed
+    compare: Several = ()  # scratch, shuffled, shuffled-labels, or another model's folder
+    grid: bool = False  # BERT's learning rates and batch sizes; dev chooses
+    restarts: int = 0  # of a seed that collapsed
     ensemble: bool = False
-    kind: str = ""                                  # of the task, where its columns do not tell
+    kind: str = ""  # of the task, where its columns do not tell
     dev: str = ""
     test: str = ""
     # training
@@ -92,8 +92,11 @@ class StudySpec(Spec):
         if self.recipe and not self.data:
             found.append(("data", "a recipe is trained on data, and none is given."))
         own = FINETUNING if self.recipe else TRAINING
-        found += [(name, f"this is for {'fine-tuning' if self.recipe else 'training'} only.") for name in own
-                  if getattr(self, name) != type(self).model_fields[name].default]
+        found += [
+            (name, f"this is for {'fine-tuning' if self.recipe else 'training'} only.")
+            for name in own
+            if getattr(self, name) != type(self).model_fields[name].default
+        ]
         if self.grid and self.batch_size is not None:
             found.append(("grid", "--grid tries its own batch sizes. Leave out --batch-size or --grid."))
         return found
@@ -108,8 +111,25 @@ class StudySpec(Spec):
         return [f"{key}={','.join(_listed(value))}" for key, value in flat(self.vary)]
 
 
-FINETUNING = ("task", "labels", "learning_rate", "layers", "batch_size", "epochs", "patience", "features", "init", "aux",
-              "compare", "grid", "restarts", "ensemble", "kind", "dev", "test")
+FINETUNING = (
+    "task",
+    "labels",
+    "learning_rate",
+    "layers",
+    "batch_size",
+    "epochs",
+    "patience",
+    "features",
+    "init",
+    "aux",
+    "compare",
+    "grid",
+    "restarts",
+    "ensemble",
+    "kind",
+    "dev",
+    "test",
+)
 TRAINING = ("size", "budget", "documents", "column")
 
 
@@ -147,20 +167,50 @@ def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
 
 def training_runs(spec: StudySpec) -> list[TrainingJob]:
     named = Path(spec.recipe).stem + (f"-{spec.size}" if spec.size else "") + "-study"
-    return training_jobs(spec.recipe, spec.size, spec.settings(), spec.varied(), range(spec.seed, spec.seed + spec.seeds),
-                         Path(spec.out or f"runs/{named}"))
+    return training_jobs(
+        spec.recipe,
+        spec.size,
+        spec.settings(),
+        spec.varied(),
+        range(spec.seed, spec.seed + spec.seeds),
+        Path(spec.out or f"runs/{named}"),
+    )
 
 
 def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[Report, Path]:
     """(what was found, where the runs are)"""
     data, dev, test = (Path(one) if one else None for one in (spec.data, spec.dev, spec.test))
     task, model = load(spec.task, data, spec.kind, dev, test), Path(spec.model)
-    labels, rates, layers = label_counts(spec.labels, task), learning_rates(spec.learning_rate), layer_counts(spec.layers)
-    how = Tuning(epochs=spec.epochs, batch_size=Tuning.batch_size if spec.batch_size is None else spec.batch_size,
-                 learning_rate=_only(rates), seed=spec.seed, labels=_only(labels), init=spec.init, layers=_only(layers),
-                 aux=spec.aux, patience=spec.patience, settings=tuple(spec.settings()), features=spec.features)
-    plan = Plan(seeds=spec.seeds, grid=spec.grid, curve=_more(labels), restarts=spec.restarts, compare=spec.compare,
-                layers=_more(layers), ensemble=spec.ensemble, rates=_more(rates), jobs=spec.jobs, vary=tuple(spec.varied()))
+    labels, rates, layers = (
+        label_counts(spec.labels, task),
+        learning_rates(spec.learning_rate),
+        layer_counts(spec.layers),
+    )
+    how = Tuning(
+        epochs=spec.epochs,
+        batch_size=Tuning.batch_size if spec.batch_size is None else spec.batch_size,
+        learning_rate=_only(rates),
+        seed=spec.seed,
+        labels=_only(labels),
+        init=spec.init,
+        layers=_only(layers),
+        aux=spec.aux,
+        patience=spec.patience,
+        settings=tuple(spec.settings()),
+        features=spec.features,
+    )
+    plan = Plan(
+        seeds=spec.seeds,
+        grid=spec.grid,
+        curve=_more(labels),
+        restarts=spec.restarts,
+        compare=spec.compare,
+        layers=_more(layers),
+        ensemble=spec.ensemble,
+        rates=_more(rates),
+        jobs=spec.jobs,
+        vary=tuple(spec.varied()),
+    )
     named = f"{model.name}-{task.name}-study".replace("/", "-")
     out = Path(spec.out or f"runs/{named}")
     return report(study(model, task, out, how, plan, hardware), out, model.name), out
@@ -181,14 +231,19 @@ def label_counts(words: Sequence[str], task: LabelledTask) -> tuple[int | None, 
     for word in words:
         number = float(word.rstrip("%")) if re.fullmatch(r"\d+|\d+(\.\d+)?%", word) else 0.0
         if word != "all" and (not number or (number > 100 and "%" in word)):
-            raise Fault(f"--labels {','.join(words)}: give numbers of labels or percentages, separated by commas, and 'all'.",
-                        "For instance: 16,64,256,all or 1%,10%,100%")
+            raise Fault(
+                f"--labels {','.join(words)}: give numbers of labels or percentages, separated by commas, and 'all'.",
+                "For instance: 16,64,256,all or 1%,10%,100%",
+            )
         size = None if word == "all" else round(number / 100 * there) if "%" in word else int(number)
         if "%" in word and size is not None:
             if size < classes:
                 least = math.ceil(1e4 * (classes - 0.5) / there) / 100
-                raise Fault(f"--labels {word}: of {there:,} training examples that is {size}, and {task.name} has {classes} "
-                            f"class{'es' if classes > 1 else ''}, each of which needs one.", f"Give at least {least:g}%.")
+                raise Fault(
+                    f"--labels {word}: of {there:,} training examples that is {size}, and {task.name} has {classes} "
+                    f"class{'es' if classes > 1 else ''}, each of which needs one.",
+                    f"Give at least {least:g}%.",
+                )
             say(f"{word} of {there:,} training examples: {size:,}")
             size = size if size < there else None
         found.append(size)
@@ -202,14 +257,18 @@ def learning_rates(words: Sequence[str]) -> tuple[float, ...]:
     except ValueError:
         found = (0.0,)
     if not all(0 < rate < math.inf for rate in found):
-        raise Fault(f"--learning-rate {','.join(words)}: give numbers above 0, separated by commas.",
-                    "For instance: 1e-3 or 3e-4,1e-3,3e-3")
+        raise Fault(
+            f"--learning-rate {','.join(words)}: give numbers above 0, separated by commas.",
+            "For instance: 1e-3 or 3e-4,1e-3,3e-3",
+        )
     return tuple(dict.fromkeys(found))
 
 
 def layer_counts(words: Sequence[str]) -> tuple[int | None, ...]:
     """('0', '2', 'all') -> (0, 2, None)."""
     if not all(word == "all" or word.isdecimal() for word in words):
-        raise Fault(f"--layers {','.join(words)}: give numbers of layers, separated by commas, or 'all'.",
-                    "For instance: 2 or 0,1,2,all")
+        raise Fault(
+            f"--layers {','.join(words)}: give numbers of layers, separated by commas, or 'all'.",
+            "For instance: 2 or 0,1,2,all",
+        )
     return tuple(dict.fromkeys(None if word == "all" else int(word) for word in words))

@@ -24,9 +24,22 @@ from foreword.transfer.labelled_run import FEW
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-EXACT = 1e-9            # sums of shares are not exact: less than this is zero
-HEAD: tuple[str, ...] = ("model", "labels", "rate", "batch", "seeds", "dev", "test", "sd", "min", "max",
-                         "95% (seeds)", "95% (examples)", "collapsed")
+EXACT = 1e-9  # sums of shares are not exact: less than this is zero
+HEAD: tuple[str, ...] = (
+    "model",
+    "labels",
+    "rate",
+    "batch",
+    "seeds",
+    "dev",
+    "test",
+    "sd",
+    "min",
+    "max",
+    "95% (seeds)",
+    "95% (examples)",
+    "collapsed",
+)
 
 
 def _metric(study: Study) -> Metric:
@@ -44,9 +57,19 @@ def rows(study: Study) -> list[tuple[str, ...]]:
         if row.chosen:
             tests = [_number(metric, one) for one in (row.test, row.spread, min(row.tests), max(row.tests))]
             bounds = [between(metric, one) for one in (row.over_seeds, row.over_examples)]
-        found.append((row.name, str(row.labels or "all"), f"{row.rate:.2g}" if row.rate else "-", str(row.batch or "-"),
-                      str(len(row.seeds)), _number(metric, row.dev), *tests, *bounds,
-                      _collapsed(row) if row.seeds[0].run is not None else "-"))
+        found.append(
+            (
+                row.name,
+                str(row.labels or "all"),
+                f"{row.rate:.2g}" if row.rate else "-",
+                str(row.batch or "-"),
+                str(len(row.seeds)),
+                _number(metric, row.dev),
+                *tests,
+                *bounds,
+                _collapsed(row) if row.seeds[0].run is not None else "-",
+            )
+        )
     return found
 
 
@@ -57,34 +80,55 @@ def _collapsed(row: Result) -> str:
 def differences(study: Study) -> list[tuple[str, ...]]:
     metric = _metric(study)
     head = ("labels", "model", "minus", "difference", "95% (seeds)", "95% (examples)", "seed by seed")
-    return [head, *((str(one.labels or "all"), one.name, one.minus, signed(metric, one.mean),
-                     *(between(metric, bounds, True) for bounds in (one.over_seeds, one.over_examples)),
-                     " ".join(signed(metric, each) for each in one.each)) for one in study.differences)]
+    return [
+        head,
+        *(
+            (
+                str(one.labels or "all"),
+                one.name,
+                one.minus,
+                signed(metric, one.mean),
+                *(between(metric, bounds, True) for bounds in (one.over_seeds, one.over_examples)),
+                " ".join(signed(metric, each) for each in one.each),
+            )
+            for one in study.differences
+        ),
+    ]
 
 
 def words(study: Study) -> list[str]:
     """The conclusions, and which differences are significant."""
     kept = [f"The best run on dev is {study.kept}: only its model was kept."] if study.kept else []
-    return [*(_scores_of(study, row) for row in _main(study)), *(_significance(study, one) for one in study.differences), *kept]
+    return [
+        *(_scores_of(study, row) for row in _main(study)),
+        *(_significance(study, one) for one in study.differences),
+        *kept,
+    ]
 
 
 def notes(study: Study) -> list[str]:
     """What a reader must know of the numbers."""
     metric, task = _metric(study), study.task
     tuned = [row for row in study.results if row.seeds[0].run]
-    said = ["Rate, batch size and weights were chosen on dev; only what dev chose shows its score on test.",
-            f"Dev has {_each(_devs(study))} examples, labels that were used too, and test {len(task.test):,}.",
-            f"A seed has collapsed if it is not above {_each(study.floors, metric.shown)} on dev, "
-            "what one answer to everything gets."]
+    said = [
+        "Rate, batch size and weights were chosen on dev; only what dev chose shows its score on test.",
+        f"Dev has {_each(_devs(study))} examples, labels that were used too, and test {len(task.test):,}.",
+        f"A seed has collapsed if it is not above {_each(study.floors, metric.shown)} on dev, "
+        "what one answer to everything gets.",
+    ]
     if any(row.diverged for row in tuned):
-        said.append("Seeds that diverged have collapsed; unless a restart saved them, they count as one answer to everything.")
+        said.append(
+            "Seeds that diverged have collapsed; unless a restart saved them, they count as one answer to everything."
+        )
     if any(row.labels for row in tuned):
         said.append("Every seed draws its own labels: the spread over seeds is also that.")
     if any(row.collapsed and "-again-" in str(one.run) for row in tuned for one in row.seeds):
         said.append("Seeds that collapsed were begun again with other chance: their scores are those of the last run.")
     short = dict.fromkeys(str(row.labels or "all") for row in tuned if max(one.steps for one in row.seeds) < FEW)
     if short:
-        said.append(f"With {', '.join(short)} labels a run took fewer than {FEW} steps: small data wants more --epochs.")
+        said.append(
+            f"With {', '.join(short)} labels a run took fewer than {FEW} steps: small data wants more --epochs."
+        )
     if len(tuned[0].seeds) < 3:
         said.append("With so few seeds the spread is hardly known: --seeds 5.")
     return said
@@ -109,13 +153,20 @@ def _main(study: Study) -> list[Result]:
 
 def _scores_of(study: Study, row: Result) -> str:
     metric = _metric(study)
-    beside = [f"{other.name} {_number(metric, other.test)}" for other in study.results
-              if other.chosen and other.name != row.name and other.labels in (row.labels, None)
-              and (other.labels == row.labels or other is study.results[-1])]
+    beside = [
+        f"{other.name} {_number(metric, other.test)}"
+        for other in study.results
+        if other.chosen
+        and other.name != row.name
+        and other.labels in (row.labels, None)
+        and (other.labels == row.labels or other is study.results[-1])
+    ]
     sure = f" ({between(metric, row.over_seeds)} over seeds)" if len(row.seeds) > 1 else ""
     lost = f" {row.collapsed} of {len(row.seeds)} seeds collapsed." if row.collapsed else ""
-    return (f"With {row.labels or 'all'} labels {row.name} gets {_number(metric, row.test)} on test{sure}; "
-            f"{', '.join(beside)}.{lost}")
+    return (
+        f"With {row.labels or 'all'} labels {row.name} gets {_number(metric, row.test)} on test{sure}; "
+        f"{', '.join(beside)}.{lost}"
+    )
 
 
 def _significance(study: Study, one: Difference) -> str:
@@ -132,30 +183,71 @@ def _significance(study: Study, one: Difference) -> str:
     else:
         verdict = "it may be chance."
     way = "above" if one.mean >= 0 else "below"
-    return f"With {one.labels or 'all'} labels {one.name} is {_number(metric, abs(one.mean))} {way} {one.minus}: {verdict}"
+    return (
+        f"With {one.labels or 'all'} labels {one.name} is {_number(metric, abs(one.mean))} {way} {one.minus}: {verdict}"
+    )
 
 
 def values(study: Study) -> dict[str, object]:
     """The same for programs."""
     return {
-        "task": study.task.name, "metric": study.metric, "kept": str(study.kept) if study.kept else None,
-        "by_labels": [{"labels": size, "dev": count, "floor": study.floors[size]}
-                      for size, count in _devs(study).items()], "words": words(study), "notes": notes(study),
-        "rows": [{"model": row.name, "labels": row.labels, "rate": row.rate, "batch": row.batch, "chosen": row.chosen,
-                  "layers": row.layers, "dev": row.dev, "collapsed": row.collapsed, "diverged": row.diverged,
-                  **(_tested(row) if row.chosen else {}),
-                  "seeds": [{"seed": one.seed, "dev": one.dev, "collapsed": one.collapsed,
-                             "run": str(one.run) if one.run else None, **({"test": one.test} if row.chosen else {})}
-                            for one in row.seeds]} for row in study.results],
-        "apart": [{"labels": one.labels, "model": one.name, "minus": one.minus, "difference": one.mean, "each": list(one.each),
-                   "over_seeds": _finite(one.over_seeds), "over_examples": _finite(one.over_examples)}
-                  for one in study.differences],
+        "task": study.task.name,
+        "metric": study.metric,
+        "kept": str(study.kept) if study.kept else None,
+        "by_labels": [
+            {"labels": size, "dev": count, "floor": study.floors[size]} for size, count in _devs(study).items()
+        ],
+        "words": words(study),
+        "notes": notes(study),
+        "rows": [
+            {
+                "model": row.name,
+                "labels": row.labels,
+                "rate": row.rate,
+                "batch": row.batch,
+                "chosen": row.chosen,
+                "layers": row.layers,
+                "dev": row.dev,
+                "collapsed": row.collapsed,
+                "diverged": row.diverged,
+                **(_tested(row) if row.chosen else {}),
+                "seeds": [
+                    {
+                        "seed": one.seed,
+                        "dev": one.dev,
+                        "collapsed": one.collapsed,
+                        "run": str(one.run) if one.run else None,
+                        **({"test": one.test} if row.chosen else {}),
+                    }
+                    for one in row.seeds
+                ],
+            }
+            for row in study.results
+        ],
+        "apart": [
+            {
+                "labels": one.labels,
+                "model": one.name,
+                "minus": one.minus,
+                "difference": one.mean,
+                "each": list(one.each),
+                "over_seeds": _finite(one.over_seeds),
+                "over_examples": _finite(one.over_examples),
+            }
+            for one in study.differences
+        ],
     }
 
 
 def _tested(row: Result) -> dict[str, object]:
-    return {"test": row.test, "sd": finite(row.spread), "min": min(row.tests), "max": max(row.tests),
-            "over_seeds": _finite(row.over_seeds), "over_examples": _finite(row.over_examples)}
+    return {
+        "test": row.test,
+        "sd": finite(row.spread),
+        "min": min(row.tests),
+        "max": max(row.tests),
+        "over_seeds": _finite(row.over_seeds),
+        "over_examples": _finite(row.over_examples),
+    }
 
 
 def _finite(bounds: Interval) -> list[float | None]:
@@ -165,11 +257,12 @@ def _finite(bounds: Interval) -> list[float | None]:
 # --- plots --------------------------------------------------------------------------------------------------
 
 BANDS = "Points are seeds, lines their means, bands the 95% confidence interval of the mean over seeds."
-Line = Sequence[tuple[int, Result]]                  # (place, what was found there)
+Line = Sequence[tuple[int, Result]]  # (place, what was found there)
 
 
 def _by_place(study: Study, lines: Mapping[str, Line], xlabel: str, log: bool, note: str) -> Plot:
     """Test by something that was counted: every line with its seeds, and dotted what one answer to everything gets."""
+
     def draw(axes: Axes) -> None:
         for (name, points), colour in zip(lines.items(), itertools.cycle(COLOURS)):
             places, means = [place for place, _ in points], [100 * one.test for _, one in points]
@@ -180,8 +273,10 @@ def _by_place(study: Study, lines: Mapping[str, Line], xlabel: str, log: bool, n
                 axes.scatter([place] * len(one.seeds), [100 * test for test in one.tests], color=colour, s=7, alpha=0.6)
         constant = study.results[-1]
         axes.axhline(100 * constant.test, color=GREY, linewidth=0.8, linestyle=":", label=constant.name)
-        shown = [100 * test for points in lines.values() for _, one in points for test in one.tests] + [100 * constant.test]
-        axes.set_ylim(min(shown) - 5, min(max(shown) + 5, 103))        # a band of three seeds may be wider than all there is
+        shown = [100 * test for points in lines.values() for _, one in points for test in one.tests] + [
+            100 * constant.test
+        ]
+        axes.set_ylim(min(shown) - 5, min(max(shown) + 5, 103))  # a band of three seeds may be wider than all there is
         axes.set_xscale("log" if log else "linear")
         ticks = sorted({place for points in lines.values() for place, _ in points})
         axes.set_xticks(ticks, [f"{place:,}" for place in ticks])
@@ -189,6 +284,7 @@ def _by_place(study: Study, lines: Mapping[str, Line], xlabel: str, log: bool, n
         axes.set_xlabel(xlabel)
         axes.set_ylabel(f"{study.metric} on test")
         axes.legend(frameon=False)
+
     return Plot(4.0, draw, note)
 
 
@@ -207,7 +303,10 @@ def layers_curve(study: Study) -> Plot | None:
     if not asked:
         return None
     asked.sort(key=lambda one: one.layers or 0)
-    lines = {f"{size or 'all'} labels": [(one.layers or 0, one) for one in asked if one.labels == size] for size in study.floors}
+    lines = {
+        f"{size or 'all'} labels": [(one.layers or 0, one) for one in asked if one.labels == size]
+        for size in study.floors
+    }
     return _by_place(study, lines, "layers transferred", False, f"The layers above are re-initialised. {BANDS}")
 
 
@@ -222,30 +321,58 @@ def side_by_side(study: Study) -> Plot | None:
             colour = COLOURS[0] if one.name == _main(study)[0].name else COLOURS[1] if one.seeds[0].run else COLOURS[-1]
             low, high = one.over_seeds if math.isfinite(one.over_seeds[0]) else one.over_examples
             if math.isfinite(low):
-                axes.plot([100 * low, 100 * high], [at, at], color=colour, linewidth=5, alpha=0.25, zorder=0,
-                          solid_capstyle="butt")
-            axes.scatter([100 * test for test in one.tests], [at] * len(one.seeds), color=colour, s=9, alpha=0.6, linewidths=0)
+                axes.plot(
+                    [100 * low, 100 * high],
+                    [at, at],
+                    color=colour,
+                    linewidth=5,
+                    alpha=0.25,
+                    zorder=0,
+                    solid_capstyle="butt",
+                )
+            axes.scatter(
+                [100 * test for test in one.tests], [at] * len(one.seeds), color=colour, s=9, alpha=0.6, linewidths=0
+            )
             axes.scatter([100 * one.test], [at], color=colour, marker="|", s=160)
         axes.set_yticks(range(len(results)), [one.name for one in results])
         axes.set_ylim(-0.6, len(results) - 0.4)
         axes.set_xlabel(f"{study.metric} on test")
-    return Plot(0.8 + 0.34 * len(results), draw, "Points are seeds, strokes their means, bars the 95% confidence interval of the "
-                                                 "mean over seeds (over examples where there is one seed).")
+
+    return Plot(
+        0.8 + 0.34 * len(results),
+        draw,
+        "Points are seeds, strokes their means, bars the 95% confidence interval of the "
+        "mean over seeds (over examples where there is one seed).",
+    )
 
 
 def report(study: Study, folder: Path, model: str) -> Report:
     """The page and study.json."""
     last, task = _main(study)[-1], study.task
     whose = f"Test, by the median seed on dev ({last.median.seed}), {last.labels or 'all'} labels."
-    facts = [("task", f"{task.name}: {task.learn.in_words}"), ("metric", study.metric),
-             ("examples", f"train {len(task.train):,}, dev {_each(_devs(study))}, test {len(task.test):,}"),
-             *(("note", note) for note in task.notes), ("runs", str(folder))]
+    facts = [
+        ("task", f"{task.name}: {task.learn.in_words}"),
+        ("metric", study.metric),
+        ("examples", f"train {len(task.train):,}, dev {_each(_devs(study))}, test {len(task.test):,}"),
+        *(("note", note) for note in task.notes),
+        ("runs", str(folder)),
+    ]
     apart = differences(study)
-    return Report(f"{model} on {task.name}", words(study), [
-        Section("Label curve", label_curve(study)), Section("Side by side", side_by_side(study)),
-        Section("Layers transferred", layers_curve(study)),
-        Section("Every setting", Table(rows(study), caption=f"{task.name}: {study.metric}, mean over seeds"),
-                Text(notes(study), note=True, page_only=True)),
-        Section("Differences, seed by seed", Table(apart, left=(1, 2, 6)) if len(apart) > 1 else None),
-        Section("Predictions", transfer_kind_of(task.kind).plot(task, last.median.answers, whose)),
-        Section("How this was made", Facts(facts))], values(study))
+    return Report(
+        f"{model} on {task.name}",
+        words(study),
+        [
+            Section("Label curve", label_curve(study)),
+            Section("Side by side", side_by_side(study)),
+            Section("Layers transferred", layers_curve(study)),
+            Section(
+                "Every setting",
+                Table(rows(study), caption=f"{task.name}: {study.metric}, mean over seeds"),
+                Text(notes(study), note=True, page_only=True),
+            ),
+            Section("Differences, seed by seed", Table(apart, left=(1, 2, 6)) if len(apart) > 1 else None),
+            Section("Predictions", transfer_kind_of(task.kind).plot(task, last.median.answers, whose)),
+            Section("How this was made", Facts(facts)),
+        ],
+        values(study),
+    )

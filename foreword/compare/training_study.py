@@ -29,7 +29,7 @@ UNIT = "nats per guess on validation text"
 class TrainingJob:
     """One combination of values, one seed."""
 
-    values: tuple[str, ...]        # settings, as --set takes them
+    values: tuple[str, ...]  # settings, as --set takes them
     seed: int
     recipe: Recipe
     folder: Path
@@ -47,7 +47,7 @@ class Trained:
     """One combination of values with all its seeds; the lower the better."""
 
     values: tuple[str, ...]
-    seeds: tuple[float, ...]       # the best evaluation of each
+    seeds: tuple[float, ...]  # the best evaluation of each
 
     @property
     def name(self) -> str:
@@ -58,18 +58,27 @@ class Trained:
         return sum(self.seeds) / len(self.seeds)
 
 
-def training_jobs(name: str, size: str, settings: Sequence[str], vary: Sequence[str], seeds: Sequence[int],
-                  out: Path) -> list[TrainingJob]:
+def training_jobs(
+    name: str, size: str, settings: Sequence[str], vary: Sequence[str], seeds: Sequence[int], out: Path
+) -> list[TrainingJob]:
     """Every combination with every seed; each recipe is checked before the first one runs."""
     if not seeds:
         raise Fault("--seeds: give at least one.")
-    return [TrainingJob(values, seed, loader.load(name, size, [*settings, *values, f"training.seed={seed}"]),
-                        out / "_".join(filter(None, [short_name(values), f"seed-{seed}"])))
-            for values in combinations(vary) for seed in seeds]
+    return [
+        TrainingJob(
+            values,
+            seed,
+            loader.load(name, size, [*settings, *values, f"training.seed={seed}"]),
+            out / "_".join(filter(None, [short_name(values), f"seed-{seed}"])),
+        )
+        for values in combinations(vary)
+        for seed in seeds
+    ]
 
 
-def training_study(jobs: Sequence[TrainingJob], data: Path, parallel: int | None = None,
-                   hardware: Hardware | None = None) -> list[Trained]:
+def training_study(
+    jobs: Sequence[TrainingJob], data: Path, parallel: int | None = None, hardware: Hardware | None = None
+) -> list[Trained]:
     """Train them all, the best combination first. Runs that an interrupted call finished are not repeated."""
     check_tokenizer(jobs[0].recipe, TokenStore.open(data, "train").tokenizer, str(data))
     failed, found = [], dict[tuple[str, ...], list[float]]()
@@ -84,8 +93,10 @@ def training_study(jobs: Sequence[TrainingJob], data: Path, parallel: int | None
             found.setdefault(job.values, []).append(loss)
             say(f"{job.folder.name}: {loss:.4f} {UNIT}")
     if failed:
-        raise RunFailed(f"{len(failed)} of {len(jobs)} runs diverged: {', '.join(failed[:5])}.",
-                        f"Try a smaller learning rate. The others are in {jobs[0].folder.parent}.")
+        raise RunFailed(
+            f"{len(failed)} of {len(jobs)} runs diverged: {', '.join(failed[:5])}.",
+            f"Try a smaller learning rate. The others are in {jobs[0].folder.parent}.",
+        )
     return sorted((Trained(values, tuple(losses)) for values, losses in found.items()), key=lambda one: one.mean)
 
 
@@ -101,14 +112,33 @@ def report(found: Sequence[Trained], title: str) -> Report:
     for one in found:
         each = [mine - other for mine, other in zip(one.seeds, best.seeds)]
         low, high = over_seeds(each)
-        rows.append((one.name, f"{one.mean:.4f}", f"{spread(one.seeds):.4f}" if len(one.seeds) > 1 else "-",
-                     "-" if one is best else f"{sum(each) / len(each):+.4f}",
-                     "-" if one is best or low != low else f"{low:+.4f} to {high:+.4f}",
-                     " ".join(f"{loss:.4f}" for loss in one.seeds)))
-    return Report(title, [f"Best: {best.name}, {best.mean:.4f} {UNIT}, mean of {len(best.seeds)} seeds."],
-                  [Section("Every combination", Table(rows, left=(0, 5), best=1, caption=UNIT))], values(found))
+        rows.append(
+            (
+                one.name,
+                f"{one.mean:.4f}",
+                f"{spread(one.seeds):.4f}" if len(one.seeds) > 1 else "-",
+                "-" if one is best else f"{sum(each) / len(each):+.4f}",
+                "-" if one is best or low != low else f"{low:+.4f} to {high:+.4f}",
+                " ".join(f"{loss:.4f}" for loss in one.seeds),
+            )
+        )
+    return Report(
+        title,
+        [f"Best: {best.name}, {best.mean:.4f} {UNIT}, mean of {len(best.seeds)} seeds."],
+        [Section("Every combination", Table(rows, left=(0, 5), best=1, caption=UNIT))],
+        values(found),
+    )
 
 
 def values(found: Sequence[Trained]) -> dict[str, object]:
-    return {"runs": [{"settings": list(one.values), "valid": one.mean,
-                      "spread": finite(spread(one.seeds)) or 0.0, "seeds": list(one.seeds)} for one in found]}
+    return {
+        "runs": [
+            {
+                "settings": list(one.values),
+                "valid": one.mean,
+                "spread": finite(spread(one.seeds)) or 0.0,
+                "seeds": list(one.seeds),
+            }
+            for one in found
+        ]
+    }

@@ -20,18 +20,21 @@ from foreword.counts.kneser_ney import KneserNeyModel
 from foreword.counts.trie import Trie
 from foreword.tokens.vocabulary import Vocabulary
 
-NEVER = -99.0           # the format's way to write the logarithm of zero
-CHUNK = 1 << 16         # n-grams handled at once: strings are the dearest thing here
+NEVER = -99.0  # the format's way to write the logarithm of zero
+CHUNK = 1 << 16  # n-grams handled at once: strings are the dearest thing here
 UNKNOWN = ("<unk>", "[unk]", "[UNK]", "[unknown]")
 
 
 def escape(piece: str) -> str:
     r"""A token's string without whitespace or control characters: ' a\n' -> '\u{20}a\u{a}'; a backslash is doubled."""
-    if piece in ("<s>", "</s>", "<unk>", ""):       # text that looks like a symbol of the format, or like nothing
+    if piece in ("<s>", "</s>", "<unk>", ""):  # text that looks like a symbol of the format, or like nothing
         return f"\\u{{3c}}{piece[1:]}" if piece else "\\e"
     return "".join(
-        "\\\\" if letter == "\\" else
-        f"\\u{{{ord(letter):x}}}" if letter.isspace() or unicodedata.category(letter) in ("Cc", "Cf", "Cs") else letter
+        "\\\\"
+        if letter == "\\"
+        else f"\\u{{{ord(letter):x}}}"
+        if letter.isspace() or unicodedata.category(letter) in ("Cc", "Cf", "Cs")
+        else letter
         for letter in piece
     )
 
@@ -44,12 +47,12 @@ def unescape(name: str) -> str:
             parts.append(name[at])
             at += 1
         elif name.startswith("\\u{", at) and (close := name.find("}", at)) > 0:
-            parts.append(chr(int(name[at + 3:close], 16)))
+            parts.append(chr(int(name[at + 3 : close], 16)))
             at = close + 1
-        elif name.startswith("\\#", at):            # an id, only there to make the name unique
+        elif name.startswith("\\#", at):  # an id, only there to make the name unique
             break
         else:
-            parts.append("" if name.startswith("\\e", at) else name[at + 1:at + 2])
+            parts.append("" if name.startswith("\\e", at) else name[at + 1 : at + 2])
             at += 2
     return "".join(parts)
 
@@ -64,7 +67,7 @@ def names(vocabulary: Vocabulary, pieces: Callable[[int], str]) -> list[str]:
         else:
             piece = pieces(token)
             name = "<unk>" if piece in UNKNOWN else escape(piece)
-            if name in taken:                       # two byte tokens may both show as U+FFFD
+            if name in taken:  # two byte tokens may both show as U+FFFD
                 name = f"{escape(piece)}\\#{token}"
         given.append(name)
         taken.add(name)
@@ -81,7 +84,7 @@ def _write(model: KneserNeyModel, called: list[str], path: Path) -> None:
     first = last.copy()
     first[model.begins] = "<s>"
     events = np.flatnonzero(model.events)
-    unknown = [] if "<unk>" in called else [f"{NEVER:g}\t<unk>\t0\n"]      # KenLM wants to see one
+    unknown = [] if "<unk>" in called else [f"{NEVER:g}\t<unk>\t0\n"]  # KenLM wants to see one
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         file.write(f"\\data\\\nngram 1={len(events) + 1 + len(unknown)}\n")
         file.writelines(f"ngram {length}={len(keys)}\n" for length, keys in enumerate(model.trie.keys, 2))
@@ -95,20 +98,32 @@ def _write(model: KneserNeyModel, called: list[str], path: Path) -> None:
             file.write(f"{probability[0][token]:.9g}\t{last[token]}\t{weight:.9g}\n")
         for level in range(2, model.trie.order + 1):
             file.write(f"\n\\{level}-grams:\n")
-            _write_level(file, level, model.trie, probability[level - 1],
-                         back_off[level - 1] if level < model.trie.order else None, first, last)
+            _write_level(
+                file,
+                level,
+                model.trie,
+                probability[level - 1],
+                back_off[level - 1] if level < model.trie.order else None,
+                first,
+                last,
+            )
         file.write("\n\\end\\\n")
 
 
 def _write_level(
-    file: IO[str], level: int, trie: Trie, probability: np.ndarray, back_off: np.ndarray | None,
-    first: np.ndarray, last: np.ndarray,
+    file: IO[str],
+    level: int,
+    trie: Trie,
+    probability: np.ndarray,
+    back_off: np.ndarray | None,
+    first: np.ndarray,
+    last: np.ndarray,
 ) -> None:
     for begin in range(0, len(probability), CHUNK):
         index = np.arange(begin, min(begin + CHUNK, len(probability)))
         rows = slice(begin, begin + CHUNK)
         text = np.full(len(index), "", object)
-        for length in range(level, 1, -1):           # from the last token back to the first
+        for length in range(level, 1, -1):  # from the last token back to the first
             index, token = np.divmod(trie.keys[length - 2][index], trie.base)
             text = " " + last[token] + text
         text = first[index] + text
@@ -121,7 +136,7 @@ def _write_level(
 
 def _log10(table: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        return np.clip(np.log10(table), NEVER, 0.0)      # rounding may leave a certainty a hair above 1
+        return np.clip(np.log10(table), NEVER, 0.0)  # rounding may leave a certainty a hair above 1
 
 
 class ArpaModel(BackOff):
@@ -141,7 +156,7 @@ class ArpaModel(BackOff):
         """The file did that."""
 
     def arrays(self) -> dict[str, np.ndarray]:
-        text = "\n".join(self.pieces).encode("utf-8", "surrogateescape")     # no piece contains whitespace
+        text = "\n".join(self.pieces).encode("utf-8", "surrogateescape")  # no piece contains whitespace
         return super().arrays() | {"pieces": np.frombuffer(text, np.uint8)}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
@@ -200,16 +215,16 @@ def _read(lines: _Lines) -> ArpaModel:
     probability, back_off = np.zeros(size + 1), np.ones(size + 1)
     for p, (word,), weight in rows:
         if word != b"<s>":
-            probability[ids[word]] = 10.0 ** p
+            probability[ids[word]] = 10.0**p
         if word != b"</s>":
-            back_off[ids[word]] = 10.0 ** weight
+            back_off[ids[word]] = 10.0**weight
     model.probability, model.back_off = [probability], [back_off]
     model.trie = Trie(size + 1, begins, [])
     del rows
     for level, count in enumerate(promised[1:], 2):
         _expect(lines, level)
         _read_level(lines, level, count, ids, model)
-    model.back_off = model.back_off[:len(promised) - 1]
+    model.back_off = model.back_off[: len(promised) - 1]
     closing = lines.heading()
     if closing != b"\\end\\":
         raise lines.fault(f"\\end\\ was expected here, not {closing.decode(errors='replace')!r}.")
@@ -218,7 +233,7 @@ def _read(lines: _Lines) -> ArpaModel:
 
 def _promises(lines: _Lines) -> list[int]:
     """The counts in the header: [number of 1-grams, of 2-grams, ...]."""
-    for line in lines:                               # anything may stand before \data\
+    for line in lines:  # anything may stand before \data\
         if line.strip() == b"\\data\\":
             break
     else:
@@ -231,8 +246,9 @@ def _promises(lines: _Lines) -> list[int]:
             continue
         before, _, count = line.partition(b"=")
         if before.split() != [b"ngram", b"%d" % (len(promised) + 1)] or not count.strip().isdigit():
-            raise lines.fault(f"'ngram {len(promised) + 1}=<count>' was expected here, not "
-                              f"{line.decode(errors='replace').strip()!r}.")
+            raise lines.fault(
+                f"'ngram {len(promised) + 1}=<count>' was expected here, not {line.decode(errors='replace').strip()!r}."
+            )
         promised.append(int(count))
     raise lines.fault("the file ends inside its header.", "It may have been cut short.")
 
@@ -248,14 +264,16 @@ def _rows(lines: _Lines, level: int, count: int) -> Iterator[tuple[float, list[b
     for done in range(count):
         line = next(lines.file, b"")
         lines.number += 1
-        fields = line.split()                        # bytes: only ASCII whitespace, so U+3000 may be part of a word
+        fields = line.split()  # bytes: only ASCII whitespace, so U+3000 may be part of a word
         if not fields or (len(fields) == 1 and fields[0].startswith(b"\\")):
-            raise lines.fault(f"the header says there are {count} {level}-grams; the section ends after {done}.",
-                              "The file may have been cut short.")
+            raise lines.fault(
+                f"the header says there are {count} {level}-grams; the section ends after {done}.",
+                "The file may have been cut short.",
+            )
         if not level < len(fields) < level + 3:
             raise lines.fault(f"a {level}-gram has {level + 1} or {level + 2} fields; this line has {len(fields)}.")
         try:
-            yield float(fields[0]), fields[1:level + 1], float(fields[level + 1]) if len(fields) > level + 1 else 0.0
+            yield float(fields[0]), fields[1 : level + 1], float(fields[level + 1]) if len(fields) > level + 1 else 0.0
         except ValueError as error:
             raise lines.fault(f"a number was expected: {error}.") from error
 
@@ -277,8 +295,10 @@ def _read_level(lines: _Lines, level: int, count: int, ids: dict[bytes, int], mo
     for length in range(2, level):
         histories = trie.find(length, histories, tokens[:, length - 1])
     if (orphans := np.flatnonzero(usable & (histories < 0))).size:
-        raise lines.fault(f"this {level}-gram begins with a {level - 1}-gram that is not in the file.",
-                          number=opened + int(orphans[0]) + 1)
+        raise lines.fault(
+            f"this {level}-gram begins with a {level - 1}-gram that is not in the file.",
+            number=opened + int(orphans[0]) + 1,
+        )
     places = np.flatnonzero(usable)
     keys = histories[places] * trie.base + tokens[places, -1]
     sequence = np.argsort(keys, kind="stable")

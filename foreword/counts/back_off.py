@@ -52,8 +52,9 @@ class Tabled(CountModel):
         opens = np.zeros(len(tokens) + 1, bool)
         opens[ends - lengths] = True
         log_probs = logarithm(self.each(tokens, opens[:-1]))
-        return [log_probs[end - length + start - cut:end]
-                for end, length, start, cut in zip(ends, lengths, starts, cuts)]
+        return [
+            log_probs[end - length + start - cut : end] for end, length, start, cut in zip(ends, lengths, starts, cuts)
+        ]
 
 
 class BackOff(Tabled):
@@ -66,7 +67,10 @@ class BackOff(Tabled):
         self.back_off: list[np.ndarray] = []
 
     def interpolate(
-        self, uniform: float, single: np.ndarray, levels: list[Counted],
+        self,
+        uniform: float,
+        single: np.ndarray,
+        levels: list[Counted],
         shares: Callable[[int, np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]],
     ) -> None:
         """p(w | h) = own(h w) + rest(h) * p(w | h'), from single tokens up; `shares` gives own and rest of a level.
@@ -90,7 +94,7 @@ class BackOff(Tabled):
         self.trie = Trie(base, self.begins, keys)
 
     def spread(self, state: np.ndarray) -> np.ndarray:
-        spread = np.tile(self.probability[0][:self.vocabulary.size], (len(state), 1))
+        spread = np.tile(self.probability[0][: self.vocabulary.size], (len(state), 1))
         for length in range(1, self.trie.order):
             rows = np.flatnonzero(state[:, length - 1] >= 0)
             if not len(rows):

@@ -15,7 +15,7 @@ from foreword.counts.trie import Counted, count_ngrams
 if TYPE_CHECKING:
     from foreword.tokens.vocabulary import Vocabulary
 
-FALLBACK = (0.5, 1.0, 1.5)     # KenLM's --discount_fallback
+FALLBACK = (0.5, 1.0, 1.5)  # KenLM's --discount_fallback
 
 
 class KneserNey(CountSpec):
@@ -46,8 +46,10 @@ class KneserNeyModel(BackOff):
         found = [discounts(counts) for counts in (single, *(level.counts for level in levels))]
         fallen = [str(length) for length, found_here in enumerate(found, 1) if found_here is None]
         if fallen:
-            say(f"Kneser-Ney: the discounts of order {', '.join(fallen)} cannot be estimated from this text (too few "
-                f"n-grams occur once, twice or three times); using {'/'.join(map(str, FALLBACK))}.")
+            say(
+                f"Kneser-Ney: the discounts of order {', '.join(fallen)} cannot be estimated from this text (too few "
+                f"n-grams occur once, twice or three times); using {'/'.join(map(str, FALLBACK))}."
+            )
         self.discounts = np.array([FALLBACK if here is None else here for here in found])
         self.interpolate(1 / self.events.sum(), single, levels, self._shares)
 
@@ -67,9 +69,9 @@ class KneserNeyModel(BackOff):
     ) -> tuple[np.ndarray, np.ndarray]:
         taken = np.array([0.0, *self.discounts[level - 1]])[np.minimum(counts, 3)]
         totals = np.bincount(histories, counts, size)
-        rest = np.bincount(histories, taken, size).astype(float, copy=False)     # of nothing, it counts in integers
+        rest = np.bincount(histories, taken, size).astype(float, copy=False)  # of nothing, it counts in integers
         np.divide(rest, totals, out=rest, where=totals > 0)
-        rest[totals == 0] = 1.0                        # nothing known: all is left to the lower order
+        rest[totals == 0] = 1.0  # nothing known: all is left to the lower order
         own = np.subtract(counts, taken, out=taken)
         own /= np.maximum(totals, 1)[histories]
         return own, rest

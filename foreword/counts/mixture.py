@@ -9,7 +9,7 @@ import numpy as np
 
 from foreword.basics.messages import Fault
 
-States = tuple[Any, ...]        # what each model remembers
+States = tuple[Any, ...]  # what each model remembers
 
 
 class MixtureOfModels:
@@ -20,8 +20,10 @@ class MixtureOfModels:
             raise Fault("a mixture needs at least one model.")
         sizes = [model.vocabulary.size for model in models]
         if len({(model.vocabulary.size, model.vocabulary.end) for model in models}) > 1:
-            raise Fault(f"models of different vocabularies cannot be mixed (sizes {', '.join(map(str, sizes))}).",
-                        "Train them with the same tokenizer.")
+            raise Fault(
+                f"models of different vocabularies cannot be mixed (sizes {', '.join(map(str, sizes))}).",
+                "Train them with the same tokenizer.",
+            )
         self.models = list(models)
         self.vocabulary = models[0].vocabulary
         limits = [model.context for model in models if model.context is not None]
@@ -29,8 +31,10 @@ class MixtureOfModels:
         self.reach = self.context
         self.weights = np.full(len(models), 1 / len(models)) if weights is None else np.asarray(weights, float)
         if len(self.weights) != len(models) or (self.weights < 0).any() or abs(self.weights.sum() - 1) > 1e-6:
-            raise Fault(f"{len(models)} models need as many weights, none negative, that sum to 1 "
-                        f"(they are {self.weights.tolist()}).")
+            raise Fault(
+                f"{len(models)} models need as many weights, none negative, that sum to 1 "
+                f"(they are {self.weights.tolist()})."
+            )
 
     def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, States]:
         answers, states = zip(*(model.begin(prompts) for model in self.models))
@@ -68,7 +72,7 @@ def mixed(log_probs: Sequence[np.ndarray], weights: np.ndarray) -> np.ndarray:
     """ln sum_m weight_m exp(log_probs_m), in float64 whatever the models answer in."""
     each = np.stack([np.asarray(one, np.float64) for one in log_probs])
     highest = each.max(0)
-    safe = np.where(np.isfinite(highest), highest, 0.0)      # where all say impossible: ln 0, not nan
+    safe = np.where(np.isfinite(highest), highest, 0.0)  # where all say impossible: ln 0, not nan
     with np.errstate(divide="ignore"):
         return np.log(np.tensordot(weights, np.exp(each - safe), 1)) + safe
 

@@ -20,7 +20,7 @@ class CountSpec(Spec):
 
     trained_by: ClassVar[str] = "counting"
     reads: ClassVar[frozenset[str]] = frozenset({"ids"})
-    abilities: ClassVar[frozenset[str]] = frozenset()       # what its objective names
+    abilities: ClassVar[frozenset[str]] = frozenset()  # what its objective names
 
     def build(self, vocabulary: Vocabulary) -> CountModel:
         raise NotImplementedError
@@ -40,7 +40,7 @@ class CountModel(ABC):
         self.vocabulary = vocabulary
         # without an end symbol, documents still start somewhere: one slot beyond the vocabulary stands for that
         self.begins = vocabulary.end if vocabulary.end >= 0 else vocabulary.size
-        self.events = np.ones(vocabulary.size, bool)       # what may be predicted
+        self.events = np.ones(vocabulary.size, bool)  # what may be predicted
         self.events[list(vocabulary.silent)] = False
         self.runs: list[np.ndarray] = []
 

@@ -15,7 +15,7 @@ from foreword.counts.trie import SHORTER, Trie, count_ngrams, known
 if TYPE_CHECKING:
     from foreword.tokens.vocabulary import Vocabulary
 
-GRID = 10.0 ** (np.arange(-48, 9) / 8)      # what a fitted k may be: eight steps per decade from 1e-6 to 10
+GRID = 10.0 ** (np.arange(-48, 9) / 8)  # what a fitted k may be: eight steps per decade from 1e-6 to 10
 
 
 class NGram(CountSpec):
@@ -56,8 +56,13 @@ class MixtureOfOrders(CountSpec):
         if self.weights == "fitted":
             return []
         if len(self.weights) != self.order + 1:
-            return [("weights", f"order {self.order} takes {self.order + 1} weights, the uniform's first "
-                                f"(there are {len(self.weights)}).")]
+            return [
+                (
+                    "weights",
+                    f"order {self.order} takes {self.order + 1} weights, the uniform's first "
+                    f"(there are {len(self.weights)}).",
+                )
+            ]
         if not all(weight >= 0 for weight in self.weights) or not abs(sum(self.weights) - 1) < 1e-6:
             return [("weights", f"weights must not be negative and must sum to 1 (they sum to {sum(self.weights):g}).")]
         return []
@@ -87,7 +92,7 @@ class UniformModel(CountModel):
         return np.tile(self.log_probs, (len(tokens), 1)), state
 
     def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
-        return [self.log_probs[self.checked(ids)[max(start, 1):]] for ids, start in zip(sequences, starts)]
+        return [self.log_probs[self.checked(ids)[max(start, 1) :]] for ids, start in zip(sequences, starts)]
 
     def arrays(self) -> dict[str, np.ndarray]:
         return {"log_probs": self.log_probs}
@@ -106,8 +111,8 @@ class NGramModel(Tabled):
         super().__init__(vocabulary)
         self.order, self.wanted = order, add
         self.add = 0.0
-        self.counts: list[np.ndarray] = []      # by length of n-gram
-        self.totals: list[np.ndarray] = []      # by length of history, from none on
+        self.counts: list[np.ndarray] = []  # by length of n-gram
+        self.totals: list[np.ndarray] = []  # by length of history, from none on
 
     def estimate(self, held_out: np.ndarray | None = None) -> None:
         base = self.vocabulary.size + 1
@@ -209,8 +214,8 @@ class MixtureOfOrdersModel(BackOff):
         base = self.vocabulary.size + 1
         single, levels = count_ngrams(self.ids(), self.order, self.begins, base)
         tokens = np.append(self.begins, self.checked(held_out))
-        seen = np.zeros((self.order + 1, len(tokens)))           # c(hw) / c(h) by order
-        usable = np.zeros(seen.shape, bool)                      # was the history ever seen?
+        seen = np.zeros((self.order + 1, len(tokens)))  # c(hw) / c(h) by order
+        usable = np.zeros(seen.shape, bool)  # was the history ever seen?
         seen[0], usable[0] = 1 / self.events.sum(), True
         seen[1], usable[1] = single[tokens] / max(single.sum(), 1), single.sum() > 0
         trie = Trie(base, self.begins, [level.keys for level in levels])
@@ -244,12 +249,12 @@ def share_round(shares: np.ndarray, seen: np.ndarray, usable: np.ndarray) -> tup
     A token is drawn by going down from the highest order: stop at order k with probability share_k, else go lower.
     """
     kept = np.where(usable, shares[:, None], 0.0)
-    mixed = np.empty_like(seen)                              # p_k
+    mixed = np.empty_like(seen)  # p_k
     mixed[0] = seen[0]
     for order in range(1, len(seen)):
         mixed[order] = kept[order] * seen[order] + (1 - kept[order]) * mixed[order - 1]
     better = np.ones(len(seen))
-    reached = np.ones(seen.shape[1])                         # given the token, how likely did we come down this far?
+    reached = np.ones(seen.shape[1])  # given the token, how likely did we come down this far?
     for order in range(len(seen) - 1, 0, -1):
         stopped = reached * kept[order] * seen[order] / mixed[order]
         tried = reached[usable[order]].sum()

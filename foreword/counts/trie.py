@@ -11,17 +11,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-UNSEEN = -1      # a history that was never counted
-SHORTER = -2     # there is no history that long: the document (or what we were given of it) begins later
+UNSEEN = -1  # a history that was never counted
+SHORTER = -2  # there is no history that long: the document (or what we were given of it) begins later
 
 
 @dataclass
 class Counted:
     """The n-grams of one length, in the order of their keys."""
 
-    keys: np.ndarray       # int64
-    counts: np.ndarray     # how often each occurs
-    suffix: np.ndarray     # index, one level lower, of the n-gram without its first token
+    keys: np.ndarray  # int64
+    counts: np.ndarray  # how often each occurs
+    suffix: np.ndarray  # index, one level lower, of the n-gram without its first token
 
 
 @dataclass
@@ -70,7 +70,7 @@ class Trie:
 
     def state(self, prompts: list[np.ndarray]) -> np.ndarray:
         """The histories of length 1, 2, ... order - 1 that each prompt ends with: [batch, order - 1]."""
-        tails = [np.asarray(prompt)[-max(self.order - 1, 1):] if len(prompt) else [self.begins] for prompt in prompts]
+        tails = [np.asarray(prompt)[-max(self.order - 1, 1) :] if len(prompt) else [self.begins] for prompt in prompts]
         lasts = np.cumsum([len(tail) for tail in tails]) - 1
         tokens = np.concatenate(tails).astype(np.int64)
         opens = np.zeros(len(tokens), bool)
@@ -119,7 +119,7 @@ def count_ngrams(ids: np.ndarray, order: int, begins: int, base: int) -> tuple[n
         new = np.empty(len(keys), bool)
         new[:1] = True
         np.not_equal(keys[1:], keys[:-1], out=new[1:])
-        none = int(np.searchsorted(keys, 0))          # positions whose history is shorter sort first
+        none = int(np.searchsorted(keys, 0))  # positions whose history is shorter sort first
         new[:none] = False
         first = np.flatnonzero(new)
         counts = np.diff(first, append=len(keys)).astype(np.int32)

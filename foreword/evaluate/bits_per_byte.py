@@ -25,7 +25,7 @@ class TokenizedText:
     bytes: int
     characters: int
     words: int
-    whole: bool = True        # the ids hold all of it
+    whole: bool = True  # the ids hold all of it
 
     def closed(self, end: int) -> TokenizedText:
         """With its end to be scored as well, which counts as a token, a word and a newline, as in the literature."""
@@ -50,9 +50,9 @@ def texts_of(store: TokenStore, limit: int | None = None) -> Iterator[TokenizedT
 
 @dataclass(frozen=True)
 class Window:
-    start: int        # first token the model sees
-    stop: int         # one past the last it is asked about
-    scored: int       # the first token it is asked about here; those before were scored by earlier windows
+    start: int  # first token the model sees
+    stop: int  # one past the last it is asked about
+    scored: int  # the first token it is asked about here; those before were scored by earlier windows
 
 
 def windows(length: int, context: int | None, stride: int | None = None) -> list[Window]:
@@ -80,20 +80,23 @@ def policy(model: LanguageModel, stride: int | None, begins: bool, ends: bool = 
         seen = f"at least the {model.context - step} tokens before it (window {model.context}, stride {step})"
     elif model.reach is not None:
         seen = f"at most the {model.reach:,} tokens before it"
-    first = "the first token is guessed from the document's start" if begins else "the first token is given, not guessed"
+    first = (
+        "the first token is guessed from the document's start" if begins else "the first token is given, not guessed"
+    )
     last = "are charged, each as a token, a word and a byte" if ends else "are not charged"
     return f"each document on its own; a token sees {seen}; {first}; document ends {last}"
 
 
-def log_probs(model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[TokenizedText],
-              stride: int | None = None) -> list[np.ndarray]:
+def log_probs(
+    model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[TokenizedText], stride: int | None = None
+) -> list[np.ndarray]:
     """The log-probability of each token of each text (without the first, where nothing marks a document's start)."""
     begins = tokenizer.has("[end]")
     sequences, starts, owners = [], [], []
     for owner, text in enumerate(texts):
         sequence = np.concatenate([[tokenizer.special("[end]")], text.ids]) if begins else text.ids
         for window in windows(len(sequence), model.context, stride):
-            sequences.append(sequence[window.start: window.stop])
+            sequences.append(sequence[window.start : window.stop])
             starts.append(window.scored - window.start)
             owners.append(owner)
     found: list[list[np.ndarray]] = [[] for _ in texts]
@@ -110,8 +113,15 @@ class TextScores:
     logs: list[np.ndarray]
 
 
-def score_texts(model: LanguageModel, tokenizer: Tokenizer, texts: Iterable[TokenizedText], stride: int | None = None,
-                tell: Callable[[int], None] = lambda bytes: None, at_once: int = 64, ends: bool = False) -> TextScores:
+def score_texts(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    texts: Iterable[TokenizedText],
+    stride: int | None = None,
+    tell: Callable[[int], None] = lambda bytes: None,
+    at_once: int = 64,
+    ends: bool = False,
+) -> TextScores:
     """Score documents, `at_once` of them at a time. `ends`: they are closed, and the policy says so."""
     how = policy(model, stride, tokenizer.has("[end]"), ends)
     scores: list[Score] = []
@@ -131,8 +141,16 @@ def cost(text: TokenizedText, logs: np.ndarray, tokenizer: Tokenizer, how: str) 
     sizes, unknown = tokenizer.token_bytes(), tokenizer.special("[unknown]") if tokenizer.has("[unknown]") else -1
     # a first token that was given, not guessed, is not paid for: its bytes do not count either
     given = int(sizes[text.ids[0]]) if len(text.ids) > len(logs) and sizes is not None else 0
-    return Score(-float(logs.sum()), len(logs), text.bytes - given, text.characters, text.words,
-                 unknown=int((text.ids == unknown).sum()), lossless=text.whole, policy=how)
+    return Score(
+        -float(logs.sum()),
+        len(logs),
+        text.bytes - given,
+        text.characters,
+        text.words,
+        unknown=int((text.ids == unknown).sum()),
+        lossless=text.whole,
+        policy=how,
+    )
 
 
 def batched(texts: Iterable[TokenizedText], size: int) -> Iterator[list[TokenizedText]]:
@@ -151,7 +169,7 @@ def pseudo_score(model: Model, tokenizer: Tokenizer, texts: Iterable[TokenizedTe
     for text in texts:
         nats = 0.0
         for at in range(0, len(text.ids), context):
-            piece = np.concatenate([[begin], text.ids[at: at + context], [close]])
+            piece = np.concatenate([[begin], text.ids[at : at + context], [close]])
             places = np.arange(1, len(piece) - 1)
             for some in np.array_split(places, max(1, len(places) * len(piece) // 8192)):
                 rows = torch.from_numpy(np.tile(piece, (len(some), 1))).to(device)
@@ -160,13 +178,24 @@ def pseudo_score(model: Model, tokenizer: Tokenizer, texts: Iterable[TokenizedTe
                 rows[index] = mask
                 hidden = model.network(Inputs(rows)).last[index]
                 nats += float(model.heads["tokens"].nll(hidden, targets).sum())
-        scores.append(Score(nats, len(text.ids), text.bytes, text.characters, text.words, lossless=text.whole,
-                            kind="pseudo-likelihood"))
+        scores.append(
+            Score(
+                nats,
+                len(text.ids),
+                text.bytes,
+                text.characters,
+                text.words,
+                lossless=text.whole,
+                kind="pseudo-likelihood",
+            )
+        )
         left -= len(text.ids)
         if left <= 0:
             break
     if not scores:
         raise Fault("there is no text to evaluate on.")
-    words = (f"the first {len(scores):,} documents; each token hidden in turn and guessed from both sides, in pieces of "
-             f"{context} tokens; not a probability of the text, never to be set beside one")
+    words = (
+        f"the first {len(scores):,} documents; each token hidden in turn and guessed from both sides, in pieces of "
+        f"{context} tokens; not a probability of the text, never to be set beside one"
+    )
     return replace(total(scores), policy=words)

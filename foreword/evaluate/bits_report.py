@@ -14,24 +14,40 @@ HEAD = ("model", "bits/byte", "bits/char", "word ppl", "token ppl", "tokens")
 
 def results(scores: Mapping[str, Score], text: str, weights: Mapping[str, float] | None = None) -> Section:
     """The table, the best model highlighted, and notes: what was lost, what was mixed, what a token could see."""
-    rows = [(name, _cell(score.bits_per_byte, 4), _cell(score.bits_per_character, 4), _cell(score.word_perplexity, 1),
-             _cell(score.perplexity, 2), f"{score.tokens:,}") for name, score in scores.items()]
+    rows = [
+        (
+            name,
+            _cell(score.bits_per_byte, 4),
+            _cell(score.bits_per_character, 4),
+            _cell(score.word_perplexity, 1),
+            _cell(score.perplexity, 2),
+            f"{score.tokens:,}",
+        )
+        for name, score in scores.items()
+    ]
     costs = [score.bits_per_byte or math.inf for score in scores.values()]
     first = next(iter(scores.values()))
-    table = Table([HEAD, *rows], caption=f"{text}: {first.documents:,} documents, {first.bytes:,} bytes",
-                  best=1 + costs.index(min(costs)) if len(costs) > 1 else None)
+    table = Table(
+        [HEAD, *rows],
+        caption=f"{text}: {first.documents:,} documents, {first.bytes:,} bytes",
+        best=1 + costs.index(min(costs)) if len(costs) > 1 else None,
+    )
     return Section("Bits per byte of held-out text", table, Text([*notes(scores, weights or {})], note=True))
 
 
 def notes(scores: Mapping[str, Score], weights: Mapping[str, float]) -> list[str]:
     first, found = next(iter(scores.values())), []
     if any(score.kind != "likelihood" for score in scores.values()):
-        found.append("PSEUDO-LIKELIHOOD: tokens guessed from both sides. Not a probability of the text; "
-                     "never compare it with one.")
+        found.append(
+            "PSEUDO-LIKELIHOOD: tokens guessed from both sides. Not a probability of the text; "
+            "never compare it with one."
+        )
     if not first.lossless:
         lost = f" ({first.unknown:,} unknown tokens)" if first.unknown else ""
-        found.append(f"The tokenizer loses part of the text{lost}: bits per byte of the original text would flatter it, "
-                     "so they are not given.")
+        found.append(
+            f"The tokenizer loses part of the text{lost}: bits per byte of the original text would flatter it, "
+            "so they are not given."
+        )
     if weights:
         found.append("mixture = " + " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items()))
     return [*found, *(f"context: {policy}" for policy in dict.fromkeys(score.policy for score in scores.values()))]

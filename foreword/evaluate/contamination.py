@@ -21,7 +21,7 @@ from foreword.text import reading
 from foreword.text.overlap import RATE, SHARE_OF, Overlap, Seen, overlap, seen_in, size_for
 from foreword.tokens.store import TokenStore
 
-UNASKED = 32 * 2**20        # bytes of training text that are looked through without having been asked to
+UNASKED = 32 * 2**20  # bytes of training text that are looked through without having been asked to
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,18 @@ class TrainingText:
 
     @property
     def bytes(self) -> int:
-        return sum(TokenStore.open(path).total_bytes if _stored(path) else reading.total_bytes([path]) for path in self.paths)
+        return sum(
+            TokenStore.open(path).total_bytes if _stored(path) else reading.total_bytes([path]) for path in self.paths
+        )
 
     @property
     def fingerprint(self) -> str:
-        each = [TokenStore.open(path).data if _stored(path) else f"{reading.fingerprint([path])}|{self.documents}|{self.column}"
-                for path in self.paths]
+        each = [
+            TokenStore.open(path).data
+            if _stored(path)
+            else f"{reading.fingerprint([path])}|{self.documents}|{self.column}"
+            for path in self.paths
+        ]
         return hashlib.blake2b("\n".join(each).encode(), digest_size=12).hexdigest()
 
     @property
@@ -73,7 +79,10 @@ class TrainingText:
 
     def seen(self, sizes: Iterable[int], rate: float = RATE) -> dict[int, Seen]:
         """Filters of its runs of words, kept for the next time."""
-        places = {size: cache_folder() / "overlap" / f"{self.fingerprint}-{size}-{rate:g}.bloom" for size in sorted(set(sizes))}
+        places = {
+            size: cache_folder() / "overlap" / f"{self.fingerprint}-{size}-{rate:g}.bloom"
+            for size in sorted(set(sizes))
+        }
         there = {size: Seen.load(size, place) for size, place in places.items() if place.is_file()}
         if missing := [size for size in places if size not in there]:
             sizes_said = " and ".join(map(str, missing))
@@ -136,41 +145,74 @@ class CleanAndDirty:
         places = [place for place, one in enumerate(self.found.dirty) if one == dirty]
         if not places:
             return None
-        return replace(self.result, prompted=[self.result.prompted[place] for place in places],
-                       judged=[self.result.judged[place] for place in places])
+        return replace(
+            self.result,
+            prompted=[self.result.prompted[place] for place in places],
+            judged=[self.result.judged[place] for place in places],
+        )
 
     def values(self) -> dict[str, object]:
         """For programs."""
         parts = {"all": self.result, "clean": self.part(False), "dirty": self.part(True)}
-        return {"size": self.found.size, "dirty": sum(self.found.dirty), "short": self.found.short, "share": self.found.share,
-                "metrics": {name: {part: finite(one.value(name)) if one else None for part, one in parts.items()}
-                            for name in self.result.metrics()}}
+        return {
+            "size": self.found.size,
+            "dirty": sum(self.found.dirty),
+            "short": self.found.short,
+            "share": self.found.share,
+            "metrics": {
+                name: {part: finite(one.value(name)) if one else None for part, one in parts.items()}
+                for name in self.result.metrics()
+            },
+        }
 
     def rows(self) -> Iterator[tuple[str, ...]]:
         clean, dirty, found = self.part(False), self.part(True), self.found
         for number, (name, metric) in enumerate(self.result.metrics().items()):
             whole = self.result.value(name)
             change = f"{(clean.value(name) - whole) / whole:+.1%}" if clean and whole else "-"
-            yield ("" if number else self.result.task.name, name, metric.shown(whole),
-                   *(metric.shown(part.value(name)) if part else "-" for part in (clean, dirty)), change,
-                   f"{sum(found.dirty):,} of {len(found.dirty):,}", str(found.size), f"{found.share:.2%}")
+            yield (
+                "" if number else self.result.task.name,
+                name,
+                metric.shown(whole),
+                *(metric.shown(part.value(name)) if part else "-" for part in (clean, dirty)),
+                change,
+                f"{sum(found.dirty):,} of {len(found.dirty):,}",
+                str(found.size),
+                f"{found.share:.2%}",
+            )
 
     def notes(self) -> Iterator[str]:
         name, found = self.result.task.name, self.found
         if len(found.dirty) == 1:
             yield f"{name}: {found.share:.2%} of its 8-grams are known; a single text is neither clean nor dirty"
         elif not any(found.dirty):
-            yield (f"{name}: all examples are clean, none has {found.size} words in a row that are known "
-                   f"({found.share:.2%} of the 8-grams are)")
+            yield (
+                f"{name}: all examples are clean, none has {found.size} words in a row that are known "
+                f"({found.share:.2%} of the 8-grams are)"
+            )
         if found.short:
             yield f"{name}: {found.short:,} examples have fewer than {found.size} words, too few to tell; they count as clean"
 
 
-HEAD = ("task", "metric", "all", "clean", "dirty", "clean against all", "dirty examples", "words in a row", "8-grams known")
+HEAD = (
+    "task",
+    "metric",
+    "all",
+    "clean",
+    "dirty",
+    "clean against all",
+    "dirty examples",
+    "words in a row",
+    "8-grams known",
+)
 
 
 def section(results: Sequence[CleanAndDirty], training: str) -> Section:
     """Clean, dirty and all side by side, where there are both; else in a sentence why not."""
     rows = [row for one in results if len(one.found.dirty) > 1 and any(one.found.dirty) for row in one.rows()]
-    return Section("Contamination", Text([f"overlap with {training}"]), Table([HEAD, *rows], left=(0, 1)) if rows else None,
-                   Text([note for one in results for note in one.notes()]))
+    return Section(
+        "Contamination",
+        Text([f"overlap with {training}"]),
+        Table([HEAD, *rows], left=(0, 1)) if rows else None,
+        Text([note for one in results for note in one.notes()]),
+    )

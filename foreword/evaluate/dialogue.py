@@ -22,8 +22,8 @@ from foreword.tokens.store import TokenStore
 from foreword.tokens.turns import SKIPPED, split_turns
 
 TELLING = ("dull replies", "distinct-1", "distinct-2")
-AT_ONCE = 8            # prompts answered together
-FEWEST = 20            # prompts below which nothing is said about a difference
+AT_ONCE = 8  # prompts answered together
+FEWEST = 20  # prompts below which nothing is said about a difference
 SAMPLING, CANDIDATES = Sampling(max_tokens=40, min_tokens=1, top_k=10, temperature=1.0), 16
 Tell = Callable[[float], None]
 
@@ -34,9 +34,12 @@ def reader(path: str, precision: str = "float32", backward: bool = False) -> Tex
     run = RunFolder(model_place(path).folder)
     reverse = getattr(run.recipe().objective, "reverse", None) if run.exists() else None
     if reverse is not None and reverse != backward:
-        raise Fault(f"{path} reads turns {'backward: it ranks replies' if reverse else 'forward: it replies'}.",
-                    f"Talk with the forward model:  foreword chat FORWARD --mmi {path}" if reverse else
-                    "Train a backward model:  foreword train dialogpt-backward --data STORE")
+        raise Fault(
+            f"{path} reads turns {'backward: it ranks replies' if reverse else 'forward: it replies'}.",
+            f"Talk with the forward model:  foreword chat FORWARD --mmi {path}"
+            if reverse
+            else "Train a backward model:  foreword train dialogpt-backward --data STORE",
+        )
     return TextModel(opened.language_model, opened.tokenizer)
 
 
@@ -52,7 +55,9 @@ def prompts(data: Path, number: int, seed: int = 0, split: str = "", column: str
     """One prompt from each of `number` dialogues, spread over the data: everything before one of its replies."""
     every = [turns for turns in _dialogues(data, split, column) if len(turns) > 1]
     if not every:
-        raise Fault(f"{data} has no dialogue of two turns.", "Turns are separated by tabs or __eou__, or are a list in jsonl.")
+        raise Fault(
+            f"{data} has no dialogue of two turns.", "Turns are separated by tabs or __eou__, or are a list in jsonl."
+        )
     chosen = [every[i * len(every) // number] for i in range(number)] if number < len(every) else every
     found = []
     for place, turns in enumerate(chosen):
@@ -69,18 +74,25 @@ def _dialogues(data: Path, split: str, column: str) -> Iterator[Sequence[str]]:
         return
     store = TokenStore.open(data, split or "test")
     if SKIPPED not in store.marks:
-        raise Fault(f"{data} does not know where turns end: it was not made from dialogues.",
-                    "Give dialogues as text, or make a store:  foreword tokens TEXT --documents dialogues --out STORE")
+        raise Fault(
+            f"{data} does not know where turns end: it was not made from dialogues.",
+            "Give dialogues as text, or make a store:  foreword tokens TEXT --documents dialogues --out STORE",
+        )
     for i in range(store.documents):
-        yield [store.tokenizer.decode(turn).strip() for turn in split_turns(store.document(i), store.tokenizer.special("[end]"))]
+        yield [
+            store.tokenizer.decode(turn).strip()
+            for turn in split_turns(store.document(i), store.tokenizer.special("[end]"))
+        ]
 
 
-def answered(chat_model: ChatModel, asked: Sequence[DialoguePrompt], seed: int = 0, tell: Tell | None = None) -> list[Reply]:
+def answered(
+    chat_model: ChatModel, asked: Sequence[DialoguePrompt], seed: int = 0, tell: Tell | None = None
+) -> list[Reply]:
     """A reply to every prompt, whose random numbers do not depend on how many prompts there are."""
     found: list[Reply] = []
     for at in range(0, len(asked), AT_ONCE):
         how = replace(chat_model.sampling, seed=number_of("prompts", seed, at) >> 1)
-        found += replace(chat_model, sampling=how).answers([prompt.turns for prompt in asked[at: at + AT_ONCE]])
+        found += replace(chat_model, sampling=how).answers([prompt.turns for prompt in asked[at : at + AT_ONCE]])
         if tell:
             tell(min(at + AT_ONCE, len(asked)) / len(asked))
     return found
@@ -92,19 +104,24 @@ class DialogueReport:
 
     about: str
     metrics: list[ReplyMetric]
-    replies: dict[str, list[str]]                # by system; "person" is how people answered
-    differences: list[PairedReplies]                # MMI beside the first sample
-    control: list[PairedReplies]                    # the likeliest sample beside the first
+    replies: dict[str, list[str]]  # by system; "person" is how people answered
+    differences: list[PairedReplies]  # MMI beside the first sample
+    control: list[PairedReplies]  # the likeliest sample beside the first
     asked: list[DialoguePrompt]
 
     def value(self, system: str, metric: ReplyMetric) -> float:
         return metric.of(self.replies[system], self.replies["person"])
 
     def values(self) -> dict[str, object]:
-        return {"about": self.about, "prompts": len(self.asked),
-                "systems": {name: {metric.name: self.value(name, metric) for metric in self.metrics} for name in self.replies},
-                "mmi": {one.metric.name: [one.first, one.second, *one.interval] for one in self.differences},
-                "verdict": self.verdict()}
+        return {
+            "about": self.about,
+            "prompts": len(self.asked),
+            "systems": {
+                name: {metric.name: self.value(name, metric) for metric in self.metrics} for name in self.replies
+            },
+            "mmi": {one.metric.name: [one.first, one.second, *one.interval] for one in self.differences},
+            "verdict": self.verdict(),
+        }
 
     def verdict(self) -> str:
         """Does MMI help on this data?"""
@@ -115,15 +132,26 @@ class DialogueReport:
         by_name = {one.metric.name: one for one in self.differences}
         telling = [by_name[name] for name in TELLING]
         signs = [one.sign for one in telling]
-        found = {(False, True): "helps", (True, False): "hurts", (True, True): "helps in part and hurts in part",
-                 (False, False): "makes no difference that could be measured"}[min(signs) < 0, max(signs) > 0]
+        found = {
+            (False, True): "helps",
+            (True, False): "hurts",
+            (True, True): "helps in part and hurts in part",
+            (False, False): "makes no difference that could be measured",
+        }[min(signs) < 0, max(signs) > 0]
         price = [by_name[name] for name in ("BLEU-4", "NIST-4")]
         cost = [one.metric.name for one in price if one.sign < 0]
         gain = [one.metric.name for one in price if one.sign > 0]
-        near = (f" It is further from what people said ({', '.join(cost)})." if cost else
-                f" It is nearer to what people said ({', '.join(gain)})." if gain else "")
-        return (f"MMI {found} on this data: " + "; ".join(map(str, telling)) + f". {len(self.asked)} prompts, the same "
-                f"candidates with and without choosing, 95% intervals of a paired bootstrap.{near}")
+        near = (
+            f" It is further from what people said ({', '.join(cost)})."
+            if cost
+            else f" It is nearer to what people said ({', '.join(gain)})."
+            if gain
+            else ""
+        )
+        return (
+            f"MMI {found} on this data: " + "; ".join(map(str, telling)) + f". {len(self.asked)} prompts, the same "
+            f"candidates with and without choosing, 95% intervals of a paired bootstrap.{near}"
+        )
 
     def rows(self) -> Iterator[dict[str, object]]:
         """Every prompt, and what each system answered."""
@@ -131,14 +159,32 @@ class DialogueReport:
             yield {"turns": prompt.turns, **{name: said[place] for name, said in self.replies.items()}}
 
     def report(self) -> Report:
-        rows = [("", *(metric.name for metric in self.metrics)),
-                *((name, *(metric.metric.shown(self.value(name, metric)) for metric in self.metrics)) for name in self.replies)]
-        return Report("Replies", [self.verdict()] if self.differences else [],
-                      [Section("Replies to people's prompts", Table(rows, caption=self.about))], self.values())
+        rows = [
+            ("", *(metric.name for metric in self.metrics)),
+            *(
+                (name, *(metric.metric.shown(self.value(name, metric)) for metric in self.metrics))
+                for name in self.replies
+            ),
+        ]
+        return Report(
+            "Replies",
+            [self.verdict()] if self.differences else [],
+            [Section("Replies to people's prompts", Table(rows, caption=self.about))],
+            self.values(),
+        )
 
 
-def dialogue_report(model: str, data: Path, mmi: str | None = None, number: int = 200, seed: int = 0, split: str = "",
-                    column: str = "text", precision: str = "float32", tell: Tell | None = None) -> DialogueReport:
+def dialogue_report(
+    model: str,
+    data: Path,
+    mmi: str | None = None,
+    number: int = 200,
+    seed: int = 0,
+    split: str = "",
+    column: str = "text",
+    precision: str = "float32",
+    tell: Tell | None = None,
+) -> DialogueReport:
     """Answer prompts of the data with a model, and with the same samples ranked by a backward one, and compare."""
     backward = reader(mmi, precision, backward=True) if mmi else None
     chat_model = ChatModel(reader(model, precision), SAMPLING, CANDIDATES if backward else 1, backward, ReplyRanking())
@@ -146,8 +192,15 @@ def dialogue_report(model: str, data: Path, mmi: str | None = None, number: int 
     return judged(model, data, chat_model, asked, answered(chat_model, asked, seed, tell), seed)
 
 
-def judged(model: str, data: Path, chat_model: ChatModel, asked: list[DialoguePrompt], answers: list[Reply], seed: int = 0,
-           dull: Sequence[str] = replies.DULL) -> DialogueReport:
+def judged(
+    model: str,
+    data: Path,
+    chat_model: ChatModel,
+    asked: list[DialoguePrompt],
+    answers: list[Reply],
+    seed: int = 0,
+    dull: Sequence[str] = replies.DULL,
+) -> DialogueReport:
     references = [prompt.reference for prompt in asked]
     said = {"first sample": [answer.first.text for answer in answers]}
     if chat_model.backward is not None:
@@ -155,10 +208,22 @@ def judged(model: str, data: Path, chat_model: ChatModel, asked: list[DialoguePr
     metrics = replies.metrics(references, dull)
 
     def against(system: str, telling: Sequence[ReplyMetric] = metrics) -> list[PairedReplies]:
-        return [replies.compared(one, said["first sample"], said[system], references, seed) for one in telling if system in said]
+        return [
+            replies.compared(one, said["first sample"], said[system], references, seed)
+            for one in telling
+            if system in said
+        ]
 
     how = chat_model.sampling
-    about = (f"{model}: replies to {len(asked)} prompts of {data}, top-k {how.top_k}, temperature {how.temperature:g}, "
-             f"at most {how.max_tokens} tokens" + (f", {chat_model.candidates} candidates" if chat_model.backward else ""))
-    return DialogueReport(about, metrics, {**said, "person": references}, against("MMI"),
-                          against("likeliest", [one for one in metrics if one.name == "dull replies"]), asked)
+    about = (
+        f"{model}: replies to {len(asked)} prompts of {data}, top-k {how.top_k}, temperature {how.temperature:g}, "
+        f"at most {how.max_tokens} tokens" + (f", {chat_model.candidates} candidates" if chat_model.backward else "")
+    )
+    return DialogueReport(
+        about,
+        metrics,
+        {**said, "person": references},
+        against("MMI"),
+        against("likeliest", [one for one in metrics if one.name == "dull replies"]),
+        asked,
+    )

@@ -18,7 +18,7 @@ def write_continuations(asked: PromptedModel, requests: Sequence[GenerationReque
     for request, ids in zip(requests, asked.tokenizer.encode_many([request.query for request in requests])):
         room = len(ids) if asked.context is None else request.room(asked.context)
         cut += len(ids) > room
-        prompts.append(ids[max(0, len(ids) - room):] if len(ids) else document_start(asked.tokenizer))
+        prompts.append(ids[max(0, len(ids) - room) :] if len(ids) else document_start(asked.tokenizer))
     asked.count(prompts, cut)
     found: list[GeneratedText] = [GeneratedText("")] * len(requests)
     for how in dict.fromkeys((request.most, request.stop, request.top_k) for request in requests):

@@ -44,10 +44,10 @@ from foreword.generate.sample import Sampling
 from foreword.networks.language_model import LanguageModel
 from foreword.runs.opening import TrainedModel
 
-AT_ONCE = 256             # requests between two signs of life; the model itself makes batches of them by length
-SAID_AT_ONCE = 32         # texts that are generated side by side
-GENERATED = 256           # tokens, when a task does not say how many
-HANDED_ON = ("temperature", "top_p", "top_k", "repetition_penalty", "seed")       # the same words in the harness and here
+AT_ONCE = 256  # requests between two signs of life; the model itself makes batches of them by length
+SAID_AT_ONCE = 32  # texts that are generated side by side
+GENERATED = 256  # tokens, when a task does not say how many
+HANDED_ON = ("temperature", "top_p", "top_k", "repetition_penalty", "seed")  # the same words in the harness and here
 MET = {"until", "max_gen_toks", "do_sample", *HANDED_ON}
 
 
@@ -55,11 +55,20 @@ MET = {"until", "max_gen_toks", "do_sample", *HANDED_ON}
 class Foreword(LM):
     """A run, a model folder or a Hugging Face directory: networks that read on, and models that count."""
 
-    def __init__(self, path: str | TrainedModel, precision: str = "float32", batch_size: int | str | None = None,
-                 max_batch_size: int | None = None, device: str | None = None, **unknown: Any):
-        super().__init__()            # a device is not looked at: the harness says cuda:0 where nobody said anything
+    def __init__(
+        self,
+        path: str | TrainedModel,
+        precision: str = "float32",
+        batch_size: int | str | None = None,
+        max_batch_size: int | None = None,
+        device: str | None = None,
+        **unknown: Any,
+    ):
+        super().__init__()  # a device is not looked at: the harness says cuda:0 where nobody said anything
         if unknown:
-            raise Fault(f"the model `foreword` takes no {', '.join(unknown)}.", "It takes path, precision and batch_size.")
+            raise Fault(
+                f"the model `foreword` takes no {', '.join(unknown)}.", "It takes path, precision and batch_size."
+            )
         self.opened = path if isinstance(path, TrainedModel) else TrainedModel.opened(path, precision)
         self.model: LanguageModel = self.opened.language_model
         self.tokenizer = self.opened.tokenizer
@@ -106,8 +115,10 @@ class Foreword(LM):
             room = self._room(settings.max_tokens)
             for rows in self._by_length([len(prompts[row]) for row in ours], "generate", SAID_AT_ONCE):
                 chosen = [ours[row] for row in rows]
-                read = [(prompts[row][-(room or 0):] if len(prompts[row]) else document_start(self.tokenizer)).tolist()
-                        for row in chosen]
+                read = [
+                    (prompts[row][-(room or 0) :] if len(prompts[row]) else document_start(self.tokenizer)).tolist()
+                    for row in chosen
+                ]
                 for row, one in zip(chosen, generate(self.model, self.tokenizer, read, settings)):
                     answers[row] = one.text
                     self.cache_hook.add_partial("generate_until", asked[row], one.text)
@@ -122,8 +133,10 @@ class Foreword(LM):
         """The harness's settings as ours."""
         said = dict(normalize_gen_kwargs(how, GENERATED))
         if strange := sorted(name for name, value in said.items() if name not in MET and value is not None):
-            raise Fault(f"the task asks for {', '.join(strange)}, which Foreword's sampling does not have.",
-                        "Take it out of the task's generation_kwargs, or set it to null.")
+            raise Fault(
+                f"the task asks for {', '.join(strange)}, which Foreword's sampling does not have.",
+                "Take it out of the task's generation_kwargs, or set it to null.",
+            )
         settings = {name: said[name] for name in HANDED_ON if said.get(name) is not None}
         if not said["do_sample"]:
             settings = {"temperature": 0.0}
@@ -148,7 +161,9 @@ def greedily(model: LanguageModel, pairs: Sequence[Pair], logs: Sequence[np.ndar
     least = -math.log(model.vocabulary.size) - 1e-3
     found = [bool((log > -math.log(2) + 1e-3).all()) for log in logs]
     left = [row for row, log in enumerate(logs) if not found[row] and (log >= least).all()]
-    for row, told in zip(left, follow_greedily(model, [pairs[row] for row in left], [np.zeros(0, np.int64)] * len(left))):
+    for row, told in zip(
+        left, follow_greedily(model, [pairs[row] for row in left], [np.zeros(0, np.int64)] * len(left))
+    ):
         found[row] = told.greedy
     return found
 

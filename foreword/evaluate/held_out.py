@@ -22,7 +22,7 @@ from foreword.text.splits import split_of
 from foreword.tokens.store import SPLITS, TokenStore
 from foreword.tokens.tokenizer import Tokenizer
 
-FITTED_ON = 200_000       # bytes of validation text on which a mixture's weights are fitted
+FITTED_ON = 200_000  # bytes of validation text on which a mixture's weights are fitted
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,12 @@ class Corpus:
     documents: str = "auto"
     column: str = "text"
     limit: int | None = None
-    ends: bool = False        # the ends of documents are guessed, and charged, too
+    ends: bool = False  # the ends of documents are guessed, and charged, too
 
     @staticmethod
-    def find(data: Path | None, models: Sequence[str], split: str, documents: str, column: str,
-             limit: int | None) -> Corpus:
+    def find(
+        data: Path | None, models: Sequence[str], split: str, documents: str, column: str, limit: int | None
+    ) -> Corpus:
         """`data`, or the store that the first model was trained on."""
         if data is None:
             passports = [RunFolder(model_place(name).folder).passport() for name in models]
@@ -50,7 +51,9 @@ class Corpus:
             raise Fault(f"{data} is not there.", "Give the text to evaluate on:  --data STORE or --data TEXT")
         stored = (data / "store.json").is_file()
         if not stored and split not in ("", "all", *SPLITS):
-            raise Fault(f"there is no split {split!r}.{did_you_mean(split, SPLITS)}", f"Text has: all, {', '.join(SPLITS)}.")
+            raise Fault(
+                f"there is no split {split!r}.{did_you_mean(split, SPLITS)}", f"Text has: all, {', '.join(SPLITS)}."
+            )
         return Corpus(data, split or ("test" if stored else "all"), documents, column, limit)
 
     @property
@@ -66,10 +69,12 @@ class Corpus:
         if self.stored:
             store = TokenStore.open(self.path, self.split)
             if store.fingerprint != tokenizer.fingerprint:
-                raise Fault(f"{model} was trained with tokenizer {tokenizer.name} ({tokenizer.fingerprint[:4]}...); the store "
-                            f"{self.path} was made with {store.tokenizer.name} ({store.fingerprint[:4]}...).",
-                            f"Make a matching store:  foreword tokens TEXT --tokenizer {model} --out STORE; "
-                            "or give the text itself:  --data TEXT")
+                raise Fault(
+                    f"{model} was trained with tokenizer {tokenizer.name} ({tokenizer.fingerprint[:4]}...); the store "
+                    f"{self.path} was made with {store.tokenizer.name} ({store.fingerprint[:4]}...).",
+                    f"Make a matching store:  foreword tokens TEXT --tokenizer {model} --out STORE; "
+                    "or give the text itself:  --data TEXT",
+                )
             yield from bits.texts_of(store, self.limit)
             return
         spent = 0
@@ -88,13 +93,17 @@ class Corpus:
         return replace(self, split="valid", limit=FITTED_ON)
 
 
-def score_corpus(model: TrainedModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None) -> TextScores:
+def score_corpus(
+    model: TrainedModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None
+) -> TextScores:
     """What the corpus costs a model; for one that reads both ways, what guessing each token costs, labelled as such."""
     texts: Iterator[TokenizedText] = corpus.texts(model.tokenizer, model.name)
     if corpus.ends:
         if "fill" in model.abilities or not model.tokenizer.has("[end]"):
-            raise Fault(f"{model.name} ({model.recipe.name}) predicts no ends of documents: there is nothing to charge for.",
-                        "Leave out --charge-ends.")
+            raise Fault(
+                f"{model.name} ({model.recipe.name}) predicts no ends of documents: there is nothing to charge for.",
+                "Leave out --charge-ends.",
+            )
         texts = (text.closed(model.tokenizer.special("[end]")) for text in texts)
     if "fill" in model.abilities:
         return TextScores(bits.pseudo_score(model.with_heads, model.tokenizer, texts), [])
@@ -107,8 +116,9 @@ def score_corpus(model: TrainedModel, corpus: Corpus, stride: int | None = None,
     return bits.score_texts(model.language_model, model.tokenizer, texts, stride, tell, ends=corpus.ends)
 
 
-def score_mixture(models: Mapping[str, TrainedModel], answers: dict[str, TextScores], corpus: Corpus,
-        stride: int | None = None) -> tuple[Score, dict[str, float]]:
+def score_mixture(
+    models: Mapping[str, TrainedModel], answers: dict[str, TextScores], corpus: Corpus, stride: int | None = None
+) -> tuple[Score, dict[str, float]]:
     """(what the corpus costs a mixture of models that share a tokenizer, the weight of each).
 
     The weights are fitted on the corpus's validation text. Each model reads in windows of its own; their probabilities
@@ -116,14 +126,20 @@ def score_mixture(models: Mapping[str, TrainedModel], answers: dict[str, TextSco
     """
     tokenizers = {name: model.tokenizer for name, model in models.items()}
     if len({tokenizer.fingerprint for tokenizer in tokenizers.values()}) > 1:
-        raise Fault("a mixture needs models with the same tokenizer; these have "
-                    + ", ".join(f"{name} {tokenizer.name}" for name, tokenizer in tokenizers.items()) + ".")
+        raise Fault(
+            "a mixture needs models with the same tokenizer; these have "
+            + ", ".join(f"{name} {tokenizer.name}" for name, tokenizer in tokenizers.items())
+            + "."
+        )
     held_out = {name: score_corpus(model, corpus.validation(), stride).logs for name, model in models.items()}
     mixed = MixtureOfModels([model.language_model for model in models.values()])
     weights = mixed.fit([np.concatenate(logs) for logs in held_out.values()])
     with np.errstate(divide="ignore"):
         each = np.log(weights)[:, None] + np.stack([np.concatenate(answers[name].logs) for name in models])
     alone = next(iter(answers.values())).score
-    score = replace(alone, nats=-float(np.logaddexp.reduce(each).sum()),
-                    policy="each model in its own windows; weights fitted on validation text")
+    score = replace(
+        alone,
+        nats=-float(np.logaddexp.reduce(each).sum()),
+        policy="each model in its own windows; weights fitted on validation text",
+    )
     return score, dict(zip(models, weights.tolist()))

@@ -23,8 +23,8 @@ from foreword.tokens.tokenizer import Tokenizer
 class Pair(NamedTuple):
     """What a model has read, and what it is asked to go on with."""
 
-    context: np.ndarray           # int64, never empty
-    continuation: np.ndarray      # int64
+    context: np.ndarray  # int64, never empty
+    continuation: np.ndarray  # int64
 
 
 def encode_pair(tokenizer: Tokenizer, context: str, continuation: str) -> Pair:
@@ -41,14 +41,14 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
     An empty context is the start of a document, which the end of another marks.
     """
     moved = [_border(context, continuation) for context, continuation in pairs]
-    distinct = list(dict.fromkeys(context for context, _ in moved))        # the choices of a question share theirs
+    distinct = list(dict.fromkeys(context for context, _ in moved))  # the choices of a question share theirs
     contexts = dict(zip(distinct, tokenizer.encode_many(distinct)))
     wholes = tokenizer.encode_many([context + continuation for context, continuation in moved])
     found = []
     for (context, continuation), whole in zip(moved, wholes):
         before = contexts[context]
-        after = whole[len(before):]
-        if not len(after) and continuation:        # the border was swallowed: each by itself
+        after = whole[len(before) :]
+        if not len(after) and continuation:  # the border was swallowed: each by itself
             after = tokenizer.encode_many([continuation])[0]
         found.append(Pair(before if len(before) else document_start(tokenizer), after))
     return found
@@ -56,14 +56,16 @@ def encode_pairs(tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]]) -> list
 
 def _border(context: str, continuation: str) -> tuple[str, str]:
     kept = context.rstrip()
-    return kept, context[len(kept):] + continuation
+    return kept, context[len(kept) :] + continuation
 
 
 def document_start(tokenizer: Tokenizer) -> np.ndarray:
     """What stands before the first token of a document."""
     if not tokenizer.has("[end]"):
-        raise Fault(f"an empty context needs an end-of-document token, which the tokenizer {tokenizer.name} does not have.",
-                    "Give the task a context, or train with a tokenizer that has one.")
+        raise Fault(
+            f"an empty context needs an end-of-document token, which the tokenizer {tokenizer.name} does not have.",
+            "Give the task a context, or train with a tokenizer that has one.",
+        )
     return np.asarray([tokenizer.special("[end]")], np.int64)
 
 
@@ -71,7 +73,7 @@ def fit(pair: Pair, context: int | None) -> Pair:
     """The pair within a model's context: the oldest tokens are dropped, as in lm-evaluation-harness."""
     if context is None or len(pair.context) + len(pair.continuation) <= context + 1:
         return pair
-    return Pair(pair.context[-max(1, context + 1 - len(pair.continuation)):], pair.continuation)
+    return Pair(pair.context[-max(1, context + 1 - len(pair.continuation)) :], pair.continuation)
 
 
 # --- what a model says of them ------------------------------------------------------------------------------
@@ -89,8 +91,12 @@ def score_continuations(asked: PromptedModel, requests: Sequence[LikelihoodReque
     for place, logs in zip(scored, log_probs(asked.model, [pairs[place] for place in scored])):
         found[place] = Likelihood(logs)
     banned = {words: _single(asked.tokenizer, words) for words in {requests[place].without for place in walked}}
-    for place, told in zip(walked, follow_greedily(asked.model, [pairs[place] for place in walked],
-                                          [banned[requests[place].without] for place in walked])):
+    for place, told in zip(
+        walked,
+        follow_greedily(
+            asked.model, [pairs[place] for place in walked], [banned[requests[place].without] for place in walked]
+        ),
+    ):
         found[place] = told
     return found
 
@@ -110,7 +116,7 @@ def log_probs(model: LanguageModel, pairs: Sequence[Pair]) -> list[np.ndarray]:
             if len(pair.continuation):
                 # a continuation longer than the context is read in windows, all others in one
                 for window in windows(len(sequence), model.context) if _long(pair, model.context) else [None]:
-                    sequences.append(sequence if window is None else sequence[window.start: window.stop])
+                    sequences.append(sequence if window is None else sequence[window.start : window.stop])
                     starts.append(len(pair.context) if window is None else window.scored - window.start)
                     owners.append(asked[key])
         places.append(asked[key])
@@ -148,7 +154,9 @@ def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequenc
                 same[place] &= right
                 allowed[place] &= _likeliest_but(told[row], banned[place]) == int(targets[row]) if first else right
                 logs[place].append(charges[row])
-            stays = [row for row, place in enumerate(going.tolist()) if len(logs[place]) < len(pairs[place].continuation)]
+            stays = [
+                row for row, place in enumerate(going.tolist()) if len(logs[place]) < len(pairs[place].continuation)
+            ]
             if not stays:
                 break
             if len(stays) < len(going):

@@ -15,7 +15,7 @@ from foreword.tasks.metrics import Metric, difference, value
 from foreword.tasks.prompted.request import Judged, Request
 from foreword.tasks.task import FewShotPrompt, Question, Task
 
-AT_ONCE = 256        # examples
+AT_ONCE = 256  # examples
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class PromptedExample:
     """An example as one model was asked it."""
 
     example: Question
-    requests: tuple[Request, ...]    # with the prompt in front
-    shots: int                       # as many as there was room for
+    requests: tuple[Request, ...]  # with the prompt in front
+    shots: int  # as many as there was room for
 
 
 @dataclass
@@ -33,7 +33,7 @@ class TaskResult:
 
     task: Task
     model: str
-    shots: int                       # as asked for
+    shots: int  # as asked for
     prompted: list[PromptedExample]
     judged: list[Judged]
     counts: RequestCounts
@@ -72,32 +72,48 @@ class TaskResult:
 
     def notes(self) -> list[str]:
         """What a reader of the number must know."""
-        said = [self.left_out[0] + (f" (and {len(self.left_out) - 1:,} more were left out)" if len(self.left_out) > 1 else "")
-                ] if self.left_out else []
+        said = (
+            [
+                self.left_out[0]
+                + (f" (and {len(self.left_out) - 1:,} more were left out)" if len(self.left_out) > 1 else "")
+            ]
+            if self.left_out
+            else []
+        )
         if self.shots and self.task.pool == self.task.spec.split:
             said.append(f"the shots are other examples of the same split ({self.task.pool})")
         short = [one.shots for one in self.prompted if one.shots < self.shots]
         if short:
-            said.append(f"{len(short):,} of {len(self.prompted):,} prompts had no room for {shots_in_words(self.shots)}: "
-                        f"{self.shots_used:.1f} on average, at least {min(short)}; "
-                        "whole examples were dropped, the first ones first")
+            said.append(
+                f"{len(short):,} of {len(self.prompted):,} prompts had no room for {shots_in_words(self.shots)}: "
+                f"{self.shots_used:.1f} on average, at least {min(short)}; "
+                "whole examples were dropped, the first ones first"
+            )
         if self.counts.cut:
-            said.append(f"{self.counts.cut:,} of {self.counts.requests:,} requests did not fit: "
-                        "the beginning of their context was cut")
+            said.append(
+                f"{self.counts.cut:,} of {self.counts.requests:,} requests did not fit: "
+                "the beginning of their context was cut"
+            )
         if self.counts.unknown:
             said.append(f"{self.counts.unknown / self.counts.tokens:.1%} of the tokens are words unknown to the model")
         return said
 
 
-def run_task(task: Task, model: PromptedModel, shots: int | None = None, limit: int | None = None, seed: int = 0,
-             tell: Callable[[float], None] = lambda done: None) -> TaskResult:
+def run_task(
+    task: Task,
+    model: PromptedModel,
+    shots: int | None = None,
+    limit: int | None = None,
+    seed: int = 0,
+    tell: Callable[[float], None] = lambda done: None,
+) -> TaskResult:
     """Ask a model every example of a task (or the first `limit`)."""
     examples, left_out = task.examples(limit)
     wanted = shots_for(task, examples[0], shots)
     asked = replace(model, counts=RequestCounts())
     result = TaskResult(task, model.name, wanted, [], [], asked.counts, left_out)
     for at in range(0, len(examples), AT_ONCE):
-        some = [prompted_example(task, example, asked, wanted, seed) for example in examples[at: at + AT_ONCE]]
+        some = [prompted_example(task, example, asked, wanted, seed) for example in examples[at : at + AT_ONCE]]
         answers = iter(answer(asked, [request for one in some for request in one.requests]))
         result.prompted += some
         result.judged += [task.kind.judge(one.example.row, [next(answers) for _ in one.requests]) for one in some]
@@ -121,8 +137,14 @@ def prompted_example(task: Task, example: Question, model: PromptedModel, shots:
     requests = task.kind.requests(example.row)
     keep = most_shots(prompt, requests, model)
     before = prompt.before(keep)
-    return PromptedExample(example, tuple(replace(request, query=before + request.query) if request.shots else request      # type: ignore[type-var]
-                                for request in requests), keep)
+    return PromptedExample(
+        example,
+        tuple(
+            replace(request, query=before + request.query) if request.shots else request  # type: ignore[type-var]
+            for request in requests
+        ),
+        keep,
+    )
 
 
 def most_shots(prompt: FewShotPrompt, requests: Sequence[Request], model: PromptedModel) -> int:
@@ -139,7 +161,7 @@ def most_shots(prompt: FewShotPrompt, requests: Sequence[Request], model: Prompt
 
     if fits(len(prompt.shots)):
         return len(prompt.shots)
-    low, high = 0, len(prompt.shots)        # low fits, or nothing does; high does not
+    low, high = 0, len(prompt.shots)  # low fits, or nothing does; high does not
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)

@@ -21,22 +21,36 @@ def sections(by_model: Mapping[str, Sequence[TaskResult]]) -> list[Section]:
         (results,) = by_model.values()
         return [Section("Tasks", _alone(results), Text(notes(results)))]
     every = [f"{name}: {line}" for name, results in by_model.items() for line in notes(results)]
-    return [Section("Tasks", _side_by_side(by_model)),
-            Section("Differences, on the same examples", _differences(by_model), Text(every))]
+    return [
+        Section("Tasks", _side_by_side(by_model)),
+        Section("Differences, on the same examples", _differences(by_model), Text(every)),
+    ]
 
 
 def _alone(results: Sequence[TaskResult]) -> Table:
     rows: Rows = [("task", "metric", "value", "95% interval", "chance", "examples", "shots", "likelihoods")]
     for one in results:
         for number, (name, metric) in enumerate(one.metrics().items()):
-            rows.append(("" if number else one.task.name, name, metric.shown(one.value(name)),
-                         between(metric, one.interval(name)), *_about(one, name, metric, [one])))
+            rows.append(
+                (
+                    "" if number else one.task.name,
+                    name,
+                    metric.shown(one.value(name)),
+                    between(metric, one.interval(name)),
+                    *_about(one, name, metric, [one]),
+                )
+            )
     return Table(rows, left=(0, 1, 7))
 
 
 def _about(one: TaskResult, name: str, metric: Metric, several: Sequence[TaskResult]) -> tuple[str, ...]:
     guess = one.chance if name.startswith("accuracy") else None
-    return ("-" if guess is None else metric.shown(guess), f"{len(one.judged):,}", _shots(several), one.task.kind.scored(name))
+    return (
+        "-" if guess is None else metric.shown(guess),
+        f"{len(one.judged):,}",
+        _shots(several),
+        one.task.kind.scored(name),
+    )
 
 
 def _side_by_side(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
@@ -45,7 +59,9 @@ def _side_by_side(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
     for several in zip(*by_model.values()):
         for number, (name, metric) in enumerate(several[0].metrics().items()):
             cells = [f"{metric.shown(one.value(name))} ({between(metric, one.interval(name))})" for one in several]
-            rows.append(("" if number else several[0].task.name, name, *cells, *_about(several[0], name, metric, several)))
+            rows.append(
+                ("" if number else several[0].task.name, name, *cells, *_about(several[0], name, metric, several))
+            )
     return Table(rows, left=(0, 1, len(names) + 5))
 
 
@@ -55,8 +71,16 @@ def _differences(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
         for name, metric in first.metrics().items():
             for other in others:
                 value, (low, high) = other.minus(first, name)
-                rows.append((first.task.name, name, other.model, signed(metric, value),
-                             between(metric, (low, high), True), "" if low <= 0 <= high else "beyond chance"))
+                rows.append(
+                    (
+                        first.task.name,
+                        name,
+                        other.model,
+                        signed(metric, value),
+                        between(metric, (low, high), True),
+                        "" if low <= 0 <= high else "beyond chance",
+                    )
+                )
     return Table(rows, left=(0, 1, 2, 5))
 
 
@@ -81,11 +105,21 @@ def values(result: TaskResult) -> dict[str, object]:
     found = {}
     for name in result.metrics():
         low, high = result.interval(name)
-        found[name] = {"value": finite(result.value(name)), "interval": [finite(low), finite(high)],
-                       "likelihoods": result.task.kind.scored(name)}
-    return {"task": result.task.name, "model": result.model, "metrics": found, "chance": result.chance,
-            "examples": len(result.judged), "shots": result.shots,
-            "shots_used": result.shots_used, "notes": result.notes()}
+        found[name] = {
+            "value": finite(result.value(name)),
+            "interval": [finite(low), finite(high)],
+            "likelihoods": result.task.kind.scored(name),
+        }
+    return {
+        "task": result.task.name,
+        "model": result.model,
+        "metrics": found,
+        "chance": result.chance,
+        "examples": len(result.judged),
+        "shots": result.shots,
+        "shots_used": result.shots_used,
+        "notes": result.notes(),
+    }
 
 
 def differences(by_model: Mapping[str, Sequence[TaskResult]]) -> list[dict[str, object]]:
@@ -94,8 +128,16 @@ def differences(by_model: Mapping[str, Sequence[TaskResult]]) -> list[dict[str, 
         for other in others:
             for name in first.metrics():
                 value, interval = other.minus(first, name)
-                found.append({"task": first.task.name, "metric": name, "model": other.model, "minus": first.model,
-                              "difference": finite(value), "interval": [finite(one) for one in interval]})
+                found.append(
+                    {
+                        "task": first.task.name,
+                        "metric": name,
+                        "model": other.model,
+                        "minus": first.model,
+                        "difference": finite(value),
+                        "interval": [finite(one) for one in interval],
+                    }
+                )
     return found
 
 
@@ -124,7 +166,18 @@ def write_examples(results: Sequence[TaskResult], path: Path) -> None:
     lines = []
     for result in results:
         for example, judged in zip(result.prompted, result.judged):
-            lines.append(json.dumps({
-                "task": result.task.name, "model": result.model, "example": example.example.number, "shots": example.shots,
-                "prompt": example.requests[0].query, **judged.shown, "judged": judged.values}, ensure_ascii=False))
+            lines.append(
+                json.dumps(
+                    {
+                        "task": result.task.name,
+                        "model": result.model,
+                        "example": example.example.number,
+                        "shots": example.shots,
+                        "prompt": example.requests[0].query,
+                        **judged.shown,
+                        "judged": judged.values,
+                    },
+                    ensure_ascii=False,
+                )
+            )
     write_text(path, "\n".join(lines) + "\n")

@@ -13,12 +13,15 @@ from foreword.networks.language_model import LanguageModel
 from foreword.tokens.tokenizer import Tokenizer
 
 # who answers: (asked, requests of that sort) -> an answer for each, in order
-ANSWERS = Registry("answer", {
-    "weigh": "foreword.evaluate.likelihood:score_continuations",
-    "write": "foreword.evaluate.generation:write_continuations",
-    "roll": "foreword.evaluate.whole_text:score_whole_texts",
-})
-ROWS = 64          # requests that are answered together, at most
+ANSWERS = Registry(
+    "answer",
+    {
+        "weigh": "foreword.evaluate.likelihood:score_continuations",
+        "write": "foreword.evaluate.generation:write_continuations",
+        "roll": "foreword.evaluate.whole_text:score_whole_texts",
+    },
+)
+ROWS = 64  # requests that are answered together, at most
 
 
 @dataclass
@@ -26,8 +29,8 @@ class RequestCounts:
     """What happened to requests on their way, for the report."""
 
     requests: int = 0
-    cut: int = 0                 # lost the beginning of their context
-    tokens: int = 0              # asked about or read
+    cut: int = 0  # lost the beginning of their context
+    tokens: int = 0  # asked about or read
     unknown: int = 0
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from foreword.basics.messages import Fault
 
-LONGEST_WORDS = 30        # characters per word on average; more means that spaces do not part words
+LONGEST_WORDS = 30  # characters per word on average; more means that spaces do not part words
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Score:
     characters: int
     words: int
     documents: int = 1
-    unknown: int = 0                  # tokens that stand for anything not in the vocabulary
-    lossless: bool = True             # the tokens hold the whole text
-    kind: str = "likelihood"          # or "pseudo-likelihood": each token guessed from both sides
-    policy: str = ""                  # what each token was allowed to see
-    each: tuple[tuple[str, float], ...] = field(default=(), repr=False)      # (token, log-probability)
+    unknown: int = 0  # tokens that stand for anything not in the vocabulary
+    lossless: bool = True  # the tokens hold the whole text
+    kind: str = "likelihood"  # or "pseudo-likelihood": each token guessed from both sides
+    policy: str = ""  # what each token was allowed to see
+    each: tuple[tuple[str, float], ...] = field(default=(), repr=False)  # (token, log-probability)
 
     @property
     def bits_per_byte(self) -> float | None:
@@ -52,11 +52,23 @@ class Score:
         return _exp(self.nats / self.words) if self.lossless and parted else None
 
     def values(self) -> dict[str, object]:
-        return {"bits_per_byte": self.bits_per_byte, "bits_per_character": self.bits_per_character,
-                "bits_per_token": self.bits_per_token, "perplexity": self.perplexity,
-                "word_perplexity": self.word_perplexity, "nats": self.nats, "tokens": self.tokens, "bytes": self.bytes,
-                "characters": self.characters, "words": self.words, "documents": self.documents,
-                "unknown": self.unknown, "lossless": self.lossless, "kind": self.kind, "policy": self.policy}
+        return {
+            "bits_per_byte": self.bits_per_byte,
+            "bits_per_character": self.bits_per_character,
+            "bits_per_token": self.bits_per_token,
+            "perplexity": self.perplexity,
+            "word_perplexity": self.word_perplexity,
+            "nats": self.nats,
+            "tokens": self.tokens,
+            "bytes": self.bytes,
+            "characters": self.characters,
+            "words": self.words,
+            "documents": self.documents,
+            "unknown": self.unknown,
+            "lossless": self.lossless,
+            "kind": self.kind,
+            "policy": self.policy,
+        }
 
 
 def _exp(x: float) -> float:
@@ -68,24 +80,36 @@ def check_comparable(scores: dict[str, Score]) -> None:
     check_alike({name: (score.lossless, score.kind) for name, score in scores.items()})
     sizes = {name: score.bytes for name, score in scores.items()}
     if len(set(sizes.values())) > 1:
-        raise Fault("these scores were paid for texts of different size: "
-                    + ", ".join(f"{name} {size:,} bytes" for name, size in sizes.items()) + ".")
+        raise Fault(
+            "these scores were paid for texts of different size: "
+            + ", ".join(f"{name} {size:,} bytes" for name, size in sizes.items())
+            + "."
+        )
 
 
 def check_alike(natures: dict[str, tuple[bool | None, str]]) -> None:
     """The same before anything is scored: (is the tokenizer lossless, if that is certain, what kind of score) of each model."""
-    if len({lossless for lossless, _ in natures.values()} - {None}) <= 1 and len({kind for _, kind in natures.values()}) <= 1:
+    if (
+        len({lossless for lossless, _ in natures.values()} - {None}) <= 1
+        and len({kind for _, kind in natures.values()}) <= 1
+    ):
         return
-    words = [f"{name} pays for {'all of the text' if lossless else 'a text that its tokenizer has cut down'}"
-             f"{', and guesses it from both sides' if kind == 'pseudo-likelihood' else ''}"
-             for name, (lossless, kind) in natures.items()]
-    raise Fault("these models cannot be compared in bits per byte: " + "; ".join(words) + ".",
-                "Evaluate them one at a time, or train them with the same lossless tokenizer (byte_bpe, byte).")
+    words = [
+        f"{name} pays for {'all of the text' if lossless else 'a text that its tokenizer has cut down'}"
+        f"{', and guesses it from both sides' if kind == 'pseudo-likelihood' else ''}"
+        for name, (lossless, kind) in natures.items()
+    ]
+    raise Fault(
+        "these models cannot be compared in bits per byte: " + "; ".join(words) + ".",
+        "Evaluate them one at a time, or train them with the same lossless tokenizer (byte_bpe, byte).",
+    )
 
 
 def total(scores: Sequence[Score]) -> Score:
     """The score of all texts together: sums are added, never averages averaged."""
     first = scores[0]
-    sums = {name: sum(getattr(score, name) for score in scores)
-            for name in ("nats", "tokens", "bytes", "characters", "words", "documents", "unknown")}
+    sums = {
+        name: sum(getattr(score, name) for score in scores)
+        for name in ("nats", "tokens", "bytes", "characters", "words", "documents", "unknown")
+    }
     return Score(**sums, lossless=all(score.lossless for score in scores), kind=first.kind, policy=first.policy)

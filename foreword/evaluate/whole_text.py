@@ -26,5 +26,8 @@ def score_whole_texts(asked: PromptedModel, requests: Sequence[RollingRequest]) 
 def check_lossless(name: str, tokenizer: Tokenizer) -> None:
     """What a lossy tokenizer drops is never paid for, so a cost per byte or word of the original would be too low."""
     if not tokenizer.lossless:
-        raise Fault(f"{name} reads with {tokenizer.name}, which does not keep the whole text: it has no bits per byte of the "
-                    "original.", "Ask a model with a lossless tokenizer (byte_bpe, byte).")
+        raise Fault(
+            f"{name} reads with {tokenizer.name}, which does not keep the whole text: it has no bits per byte of the "
+            "original.",
+            "Ask a model with a lossless tokenizer (byte_bpe, byte).",
+        )

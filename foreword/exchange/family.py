@@ -15,8 +15,13 @@ from foreword.parts.stack import StackSpec
 from foreword.tokens.tokenizer import Tokenizer
 
 Activations = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu", "relu": "relu", "relu_squared": "relu2"}
-ActivationsBack = {"gelu_new": "gelu_tanh", "gelu_pytorch_tanh": "gelu_tanh", "gelu": "gelu_erf", "relu": "relu",
-                   "relu2": "relu_squared"}
+ActivationsBack = {
+    "gelu_new": "gelu_tanh",
+    "gelu_pytorch_tanh": "gelu_tanh",
+    "gelu": "gelu_erf",
+    "relu": "relu",
+    "relu2": "relu_squared",
+}
 
 
 @dataclass(frozen=True)
@@ -25,8 +30,8 @@ class Name:
 
     ours: str
     theirs: tuple[str, ...]
-    transposed: bool = False            # they keep [inputs, outputs]
-    scales: tuple[float, ...] = ()      # how many times theirs each part of ours is; nothing: they are equal
+    transposed: bool = False  # they keep [inputs, outputs]
+    scales: tuple[float, ...] = ()  # how many times theirs each part of ours is; nothing: they are equal
 
 
 @dataclass(frozen=True)
@@ -35,33 +40,36 @@ class TaskClass:
 
     architecture: str
     out: str
-    pool: str = ""                      # nothing: there is none
+    pool: str = ""  # nothing: there is none
     bias: bool = True
 
     def names(self, head: str) -> list[Name]:
         found = [Name(f"heads.{head}.out.weight", (f"{self.out}.weight",))]
         found += [Name(f"heads.{head}.out.bias", (f"{self.out}.bias",))] if self.bias else []
-        return found + ([Name(f"heads.{head}.pool.{part}", (f"{self.pool}.{part}",)) for part in ("weight", "bias")]
-                        if self.pool else [])
+        return found + (
+            [Name(f"heads.{head}.pool.{part}", (f"{self.pool}.{part}",)) for part in ("weight", "bias")]
+            if self.pool
+            else []
+        )
 
 
 @dataclass(frozen=True)
 class Family:
     model_type: str
-    base: str                                                        # the recipe that knows everything else
-    prefix: str                                                      # what their task classes put before the names
+    base: str  # the recipe that knows everything else
+    prefix: str  # what their task classes put before the names
     fits: Callable[[Recipe], bool]
     architecture: Callable[[Model], str]
-    names: Callable[[Recipe, set[str]], list[Name]]                  # for the heads that are there
-    config: Callable[[Recipe, Tokenizer | None], JsonObject]     # recipe -> config.json
-    settings: Callable[[JsonObject, set[str]], JsonObject]   # config.json and the heads -> sections of the recipe
-    unsupported: Callable[[JsonObject], list[str]]               # what config.json asks that we do not have
-    constants: tuple[str, ...] = ()                                  # tensors that hold no learned value
-    copies: tuple[tuple[str, str], ...] = ()                         # their second names for a tied tensor
-    unread: tuple[str, ...] = ()                                     # tensors to leave aside when their head is not there
-    tasks: Mapping[str, TaskClass] = field(default_factory=dict)      # by the kind of our objective
+    names: Callable[[Recipe, set[str]], list[Name]]  # for the heads that are there
+    config: Callable[[Recipe, Tokenizer | None], JsonObject]  # recipe -> config.json
+    settings: Callable[[JsonObject, set[str]], JsonObject]  # config.json and the heads -> sections of the recipe
+    unsupported: Callable[[JsonObject], list[str]]  # what config.json asks that we do not have
+    constants: tuple[str, ...] = ()  # tensors that hold no learned value
+    copies: tuple[tuple[str, str], ...] = ()  # their second names for a tied tensor
+    unread: tuple[str, ...] = ()  # tensors to leave aside when their head is not there
+    tasks: Mapping[str, TaskClass] = field(default_factory=dict)  # by the kind of our objective
     generates: bool = True
-    heads: Callable[[set[str]], set[str]] = lambda there: {"tokens"}   # which heads the given tensors make up
+    heads: Callable[[set[str]], set[str]] = lambda there: {"tokens"}  # which heads the given tensors make up
 
     def every_name(self, recipe: Recipe, heads: set[str]) -> list[Name]:
         """Those of the network, of its own heads and of a task's."""
@@ -91,8 +99,14 @@ def classic(network: Any) -> bool:
 
 
 def learned_and_layered(network: Any) -> bool:
-    return (network.positions == Learned() and network.norm_kind == "layer" and network.bias and not network.qk_norm
-            and not getattr(network, "embedding_norm", False) and usual_widths(network))
+    return (
+        network.positions == Learned()
+        and network.norm_kind == "layer"
+        and network.bias
+        and not network.qk_norm
+        and not getattr(network, "embedding_norm", False)
+        and usual_widths(network)
+    )
 
 
 def usual_widths(network: Any) -> bool:

@@ -26,12 +26,19 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec: Any = recipe.network
     return {
-        "model_type": "openai-gpt", "n_layer": spec.layers, "n_embd": spec.width, "n_head": spec.heads,
-        "n_positions": spec.context, "afn": _ACTIVATIONS[spec.activation], "layer_norm_epsilon": spec.norm_epsilon,
+        "model_type": "openai-gpt",
+        "n_layer": spec.layers,
+        "n_embd": spec.width,
+        "n_head": spec.heads,
+        "n_positions": spec.context,
+        "afn": _ACTIVATIONS[spec.activation],
+        "layer_norm_epsilon": spec.norm_epsilon,
         # their class drops the sum of the embeddings, the released code the tables: the rate is the same
         "embd_pdrop": spec.dropout.table or spec.dropout.embeddings,
-        "resid_pdrop": spec.dropout.residual, "attn_pdrop": spec.dropout.attention,
-        "initializer_range": spec.initial.deviation, "tie_word_embeddings": bool(recipe.head and recipe.head.tied),
+        "resid_pdrop": spec.dropout.residual,
+        "attn_pdrop": spec.dropout.attention,
+        "initializer_range": spec.initial.deviation,
+        "tie_word_embeddings": bool(recipe.head and recipe.head.tied),
     }
 
 
@@ -39,11 +46,17 @@ def settings(config: JsonObject, heads: set[str]) -> JsonObject:
     back = {theirs: ours for ours, theirs in _ACTIVATIONS.items()}
     return {
         "network": {
-            "layers": config.get("n_layer", 12), "width": config.get("n_embd", 768), "heads": config.get("n_head", 12),
-            "context": config.get("n_positions", 512), "activation": back.get(config.get("afn", "gelu"), "gelu_tanh"),
+            "layers": config.get("n_layer", 12),
+            "width": config.get("n_embd", 768),
+            "heads": config.get("n_head", 12),
+            "context": config.get("n_positions", 512),
+            "activation": back.get(config.get("afn", "gelu"), "gelu_tanh"),
             "norm_epsilon": config.get("layer_norm_epsilon", 1e-5),
-            "dropout": {"table": config.get("embd_pdrop", 0.1), "attention": config.get("attn_pdrop", 0.1),
-                        "residual": config.get("resid_pdrop", 0.1)},
+            "dropout": {
+                "table": config.get("embd_pdrop", 0.1),
+                "attention": config.get("attn_pdrop", 0.1),
+                "residual": config.get("resid_pdrop", 0.1),
+            },
         },
         "head": {"tied": config.get("tie_word_embeddings", True)},
     }
@@ -56,20 +69,37 @@ def unsupported(config: JsonObject) -> list[str]:
 
 def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (looks_back(recipe) and kind(spec) == "causal_transformer" and classic(spec) and spec.norm == "after"
-            and spec.activation in _ACTIVATIONS and not spec.inner and kind(head) == "softmax" and not head.bias)
+    return (
+        looks_back(recipe)
+        and kind(spec) == "causal_transformer"
+        and classic(spec)
+        and spec.norm == "after"
+        and spec.activation in _ACTIVATIONS
+        and not spec.inner
+        and kind(head) == "softmax"
+        and not head.bias
+    )
 
 
 _SEQUENCE = TaskClass("OpenAIGPTForSequenceClassification", "score", bias=False)
 TASKS = {
-    "classify": _SEQUENCE, "regress": _SEQUENCE, "rank": _SEQUENCE,
+    "classify": _SEQUENCE,
+    "regress": _SEQUENCE,
+    "rank": _SEQUENCE,
     "choose": TaskClass("OpenAIGPTDoubleHeadsModel", "multiple_choice_head.summary"),
 }
 
 FAMILY = Family(
-    model_type="openai-gpt", base="gpt1", prefix="transformer.",
+    model_type="openai-gpt",
+    base="gpt1",
+    prefix="transformer.",
     fits=fits,
     architecture=lambda model: "OpenAIGPTLMHeadModel",
-    names=names, config=config, settings=settings, unsupported=unsupported, tasks=TASKS,
-    constants=(".attn.bias", "position_ids"), copies=(("lm_head.weight", "tokens_embed.weight"),),
+    names=names,
+    config=config,
+    settings=settings,
+    unsupported=unsupported,
+    tasks=TASKS,
+    constants=(".attn.bias", "position_ids"),
+    copies=(("lm_head.weight", "tokens_embed.weight"),),
 )

@@ -23,8 +23,12 @@ def block_names(layers: int, ours: str = "network.blocks", theirs: str = "h") ->
     """GPT-1 and GPT-2 name a block's tensors alike; their linear maps are stored [inputs, outputs]."""
     found = []
     for i in range(layers):
-        for mine, other in (("attention.project", "attn.c_attn"), ("attention.out", "attn.c_proj"),
-                            ("feedforward.inner", "mlp.c_fc"), ("feedforward.out", "mlp.c_proj")):
+        for mine, other in (
+            ("attention.project", "attn.c_attn"),
+            ("attention.out", "attn.c_proj"),
+            ("feedforward.inner", "mlp.c_fc"),
+            ("feedforward.out", "mlp.c_proj"),
+        ):
             found.append(Name(f"{ours}.{i}.{mine}.weight", (f"{theirs}.{i}.{other}.weight",), transposed=True))
             found.append(Name(f"{ours}.{i}.{mine}.bias", (f"{theirs}.{i}.{other}.bias",)))
         for mine, other in (("first.norm", "ln_1"), ("second.norm", "ln_2")):
@@ -43,7 +47,8 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
         Name("network.embeddings.tokens.weight", ("wte.weight",)),
         Name("network.embeddings.positions.weight", ("wpe.weight",)),
         *block_names(stack_of(recipe).layers),
-        Name("network.norm.weight", ("ln_f.weight",)), Name("network.norm.bias", ("ln_f.bias",)),
+        Name("network.norm.weight", ("ln_f.weight",)),
+        Name("network.norm.bias", ("ln_f.bias",)),
         *lm_head(recipe, heads),
     ]
 
@@ -52,23 +57,38 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec: Any = recipe.network
     end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
     return {
-        "model_type": "gpt2", "n_layer": spec.layers, "n_embd": spec.width, "n_head": spec.heads,
-        "n_positions": spec.context, "n_inner": spec.inner, "activation_function": Activations[spec.activation],
-        "layer_norm_epsilon": spec.norm_epsilon, "resid_pdrop": spec.dropout.residual,
-        "embd_pdrop": spec.dropout.embeddings, "attn_pdrop": spec.dropout.attention,
-        "initializer_range": spec.initial.deviation, "bos_token_id": end, "eos_token_id": end,
+        "model_type": "gpt2",
+        "n_layer": spec.layers,
+        "n_embd": spec.width,
+        "n_head": spec.heads,
+        "n_positions": spec.context,
+        "n_inner": spec.inner,
+        "activation_function": Activations[spec.activation],
+        "layer_norm_epsilon": spec.norm_epsilon,
+        "resid_pdrop": spec.dropout.residual,
+        "embd_pdrop": spec.dropout.embeddings,
+        "attn_pdrop": spec.dropout.attention,
+        "initializer_range": spec.initial.deviation,
+        "bos_token_id": end,
+        "eos_token_id": end,
         "tie_word_embeddings": bool(recipe.head and recipe.head.tied),
     }
 
 
 def settings(config: JsonObject, heads: set[str]) -> JsonObject:
     network = {
-        "layers": config.get("n_layer", 12), "width": config.get("n_embd", 768), "heads": config.get("n_head", 12),
+        "layers": config.get("n_layer", 12),
+        "width": config.get("n_embd", 768),
+        "heads": config.get("n_head", 12),
         "context": config.get("n_positions", config.get("n_ctx", 1024)),
         "activation": ActivationsBack.get(config.get("activation_function", "gelu_new"), "gelu_tanh"),
         "norm_epsilon": config.get("layer_norm_epsilon", 1e-5),
-        "dropout": {"table": 0.0, "embeddings": config.get("embd_pdrop", 0.1), "attention": config.get("attn_pdrop", 0.1),
-                    "residual": config.get("resid_pdrop", 0.1)},
+        "dropout": {
+            "table": 0.0,
+            "embeddings": config.get("embd_pdrop", 0.1),
+            "attention": config.get("attn_pdrop", 0.1),
+            "residual": config.get("resid_pdrop", 0.1),
+        },
     }
     if config.get("n_inner"):
         network["inner"] = config["n_inner"]
@@ -76,7 +96,9 @@ def settings(config: JsonObject, heads: set[str]) -> JsonObject:
 
 
 def unsupported(config: JsonObject) -> list[str]:
-    found = [f"{name} = true" for name in ("scale_attn_by_inverse_layer_idx", "add_cross_attention") if config.get(name)]
+    found = [
+        f"{name} = true" for name in ("scale_attn_by_inverse_layer_idx", "add_cross_attention") if config.get(name)
+    ]
     if not config.get("scale_attn_weights", True):
         found.append("scale_attn_weights = false")
     if config.get("activation_function", "gelu_new") not in ActivationsBack:
@@ -86,22 +108,37 @@ def unsupported(config: JsonObject) -> list[str]:
 
 def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (looks_back(recipe) and kind(spec) == "causal_transformer" and classic(spec) and spec.norm == "before"
-            and kind(head) == "softmax" and not head.bias)
+    return (
+        looks_back(recipe)
+        and kind(spec) == "causal_transformer"
+        and classic(spec)
+        and spec.norm == "before"
+        and kind(head) == "softmax"
+        and not head.bias
+    )
 
 
 _SEQUENCE = TaskClass("GPT2ForSequenceClassification", "score", bias=False)
 TASKS = {
-    "classify": _SEQUENCE, "regress": _SEQUENCE, "rank": _SEQUENCE,
+    "classify": _SEQUENCE,
+    "regress": _SEQUENCE,
+    "rank": _SEQUENCE,
     "choose": TaskClass("GPT2DoubleHeadsModel", "multiple_choice_head.summary"),
     "tag": TaskClass("GPT2ForTokenClassification", "classifier"),
     "span": TaskClass("GPT2ForQuestionAnswering", "qa_outputs"),
 }
 
 FAMILY = Family(
-    model_type="gpt2", base="gpt2", prefix="transformer.",
+    model_type="gpt2",
+    base="gpt2",
+    prefix="transformer.",
     fits=fits,
     architecture=lambda model: "GPT2LMHeadModel",
-    names=names, config=config, settings=settings, unsupported=unsupported, tasks=TASKS,
-    constants=(".attn.bias", ".attn.masked_bias"), copies=(("lm_head.weight", "wte.weight"),),
+    names=names,
+    config=config,
+    settings=settings,
+    unsupported=unsupported,
+    tasks=TASKS,
+    constants=(".attn.bias", ".attn.masked_bias"),
+    copies=(("lm_head.weight", "wte.weight"),),
 )

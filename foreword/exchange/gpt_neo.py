@@ -31,18 +31,34 @@ _BACK = {theirs: ours for ours, theirs in _LAYERS.items()}
 
 def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     spec: Any = recipe.network
-    found = [Name("network.embeddings.tokens.weight", ("wte.weight",)),
-             Name("network.embeddings.positions.weight", ("wpe.weight",))]
+    found = [
+        Name("network.embeddings.tokens.weight", ("wte.weight",)),
+        Name("network.embeddings.positions.weight", ("wpe.weight",)),
+    ]
     scales = (math.sqrt(spec.width // spec.heads), 1.0, 1.0)
     for i in range(spec.layers):
         ours, theirs = f"network.blocks.{i}", f"h.{i}"
-        found.append(Name(f"{ours}.attention.project.weight",
-                          tuple(f"{theirs}.attn.attention.{part}_proj.weight" for part in "qkv"), scales=scales))
-        for mine, other in (("attention.out", "attn.attention.out_proj"), ("feedforward.inner", "mlp.c_fc"),
-                            ("feedforward.out", "mlp.c_proj"), ("first.norm", "ln_1"), ("second.norm", "ln_2")):
+        found.append(
+            Name(
+                f"{ours}.attention.project.weight",
+                tuple(f"{theirs}.attn.attention.{part}_proj.weight" for part in "qkv"),
+                scales=scales,
+            )
+        )
+        for mine, other in (
+            ("attention.out", "attn.attention.out_proj"),
+            ("feedforward.inner", "mlp.c_fc"),
+            ("feedforward.out", "mlp.c_proj"),
+            ("first.norm", "ln_1"),
+            ("second.norm", "ln_2"),
+        ):
             found += [Name(f"{ours}.{mine}.{part}", (f"{theirs}.{other}.{part}",)) for part in ("weight", "bias")]
-    return [*found, Name("network.norm.weight", ("ln_f.weight",)), Name("network.norm.bias", ("ln_f.bias",)),
-            *lm_head(recipe, heads)]
+    return [
+        *found,
+        Name("network.norm.weight", ("ln_f.weight",)),
+        Name("network.norm.bias", ("ln_f.bias",)),
+        *lm_head(recipe, heads),
+    ]
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
@@ -50,27 +66,46 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
     seen = windows(spec)
     return {
-        "model_type": "gpt_neo", "num_layers": spec.layers, "hidden_size": spec.width, "num_heads": spec.heads,
-        "max_position_embeddings": spec.context, "intermediate_size": spec.inner,
+        "model_type": "gpt_neo",
+        "num_layers": spec.layers,
+        "hidden_size": spec.width,
+        "num_heads": spec.heads,
+        "max_position_embeddings": spec.context,
+        "intermediate_size": spec.inner,
         "attention_types": [[["local" if window else "global" for window in seen], 1]],
         "window_size": next(filter(None, seen), spec.context),
-        "activation_function": Activations[spec.activation], "layer_norm_epsilon": spec.norm_epsilon,
-        "resid_dropout": spec.dropout.residual, "embed_dropout": spec.dropout.embeddings,
-        "attention_dropout": spec.dropout.attention, "initializer_range": spec.initial.deviation, "bos_token_id": end,
-        "eos_token_id": end, "tie_word_embeddings": bool(recipe.head and recipe.head.tied),
+        "activation_function": Activations[spec.activation],
+        "layer_norm_epsilon": spec.norm_epsilon,
+        "resid_dropout": spec.dropout.residual,
+        "embed_dropout": spec.dropout.embeddings,
+        "attention_dropout": spec.dropout.attention,
+        "initializer_range": spec.initial.deviation,
+        "bos_token_id": end,
+        "eos_token_id": end,
+        "tie_word_embeddings": bool(recipe.head and recipe.head.tied),
     }
 
 
 def settings(config: JsonObject, heads: set[str]) -> JsonObject:
     network = {
-        "layers": config.get("num_layers", 24), "width": config.get("hidden_size", 2048), "heads": config.get("num_heads", 16),
-        "context": config.get("max_position_embeddings", 2048), "qkv_bias": False,
-        "visible": {"kind": "alternating", "window": config.get("window_size", 256),
-                    "order": [_BACK[name] for name in _shortest(_layers(config))]},
+        "layers": config.get("num_layers", 24),
+        "width": config.get("hidden_size", 2048),
+        "heads": config.get("num_heads", 16),
+        "context": config.get("max_position_embeddings", 2048),
+        "qkv_bias": False,
+        "visible": {
+            "kind": "alternating",
+            "window": config.get("window_size", 256),
+            "order": [_BACK[name] for name in _shortest(_layers(config))],
+        },
         "activation": ActivationsBack.get(config.get("activation_function", "gelu_new"), "gelu_tanh"),
         "norm_epsilon": config.get("layer_norm_epsilon", 1e-5),
-        "dropout": {"table": 0.0, "embeddings": config.get("embed_dropout", 0.0),
-                    "attention": config.get("attention_dropout", 0.0), "residual": config.get("resid_dropout", 0.0)},
+        "dropout": {
+            "table": 0.0,
+            "embeddings": config.get("embed_dropout", 0.0),
+            "attention": config.get("attention_dropout", 0.0),
+            "residual": config.get("resid_dropout", 0.0),
+        },
     }
     if config.get("intermediate_size"):
         network["inner"] = config["intermediate_size"]
@@ -85,8 +120,7 @@ def _layers(config: JsonObject) -> list[str]:
 
 def _shortest(order: list[str]) -> list[str]:
     """The part that, repeated, makes the whole."""
-    return next(order[:n] for n in range(1, len(order) + 1)
-                if order == (order[:n] * -(-len(order) // n))[: len(order)])
+    return next(order[:n] for n in range(1, len(order) + 1) if order == (order[:n] * -(-len(order) // n))[: len(order)])
 
 
 def unsupported(config: JsonObject) -> list[str]:
@@ -114,21 +148,37 @@ def obstacle(recipe: Recipe) -> str:
 
 def _would_fit(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (head is not None and looks_back(recipe) and kind(spec) == "causal_transformer" and learned_and_layered(spec)
-            and spec.norm == "before" and kind(head) == "softmax" and not head.bias)
+    return (
+        head is not None
+        and looks_back(recipe)
+        and kind(spec) == "causal_transformer"
+        and learned_and_layered(spec)
+        and spec.norm == "before"
+        and kind(head) == "softmax"
+        and not head.bias
+    )
 
 
 _SEQUENCE = TaskClass("GPTNeoForSequenceClassification", "score", bias=False)
 TASKS = {
-    "classify": _SEQUENCE, "regress": _SEQUENCE, "rank": _SEQUENCE,
+    "classify": _SEQUENCE,
+    "regress": _SEQUENCE,
+    "rank": _SEQUENCE,
     "tag": TaskClass("GPTNeoForTokenClassification", "classifier"),
     "span": TaskClass("GPTNeoForQuestionAnswering", "qa_outputs"),
 }
 
 FAMILY = Family(
-    model_type="gpt_neo", base="gpt3", prefix="transformer.",
+    model_type="gpt_neo",
+    base="gpt3",
+    prefix="transformer.",
     fits=fits,
     architecture=lambda model: "GPTNeoForCausalLM",
-    names=names, config=config, settings=settings, unsupported=unsupported, tasks=TASKS,
-    constants=(".attn.attention.bias", ".attn.attention.masked_bias"), copies=(("lm_head.weight", "wte.weight"),),
+    names=names,
+    config=config,
+    settings=settings,
+    unsupported=unsupported,
+    tasks=TASKS,
+    constants=(".attn.attention.bias", ".attn.attention.masked_bias"),
+    copies=(("lm_head.weight", "wte.weight"),),
 )

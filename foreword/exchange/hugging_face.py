@@ -25,12 +25,13 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.learner import LearnedModel
 
-FAMILIES: dict[str, Family] = {family.model_type: family
-                               for family in (gpt2.FAMILY, gpt1.FAMILY, gpt_neo.FAMILY, bert.FAMILY, nanochat.FAMILY)}
-OWN = "foreword"        # model_type of folders for which Hugging Face has no class
+FAMILIES: dict[str, Family] = {
+    family.model_type: family for family in (gpt2.FAMILY, gpt1.FAMILY, gpt_neo.FAMILY, bert.FAMILY, nanochat.FAMILY)
+}
+OWN = "foreword"  # model_type of folders for which Hugging Face has no class
 FORMAT = 1
-TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")       # of their fine-tuned classes
-HEADS = ("lm_head.", "cls.", *TASK_HEADS)       # what their classes put beside the trunk
+TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")  # of their fine-tuned classes
+HEADS = ("lm_head.", "cls.", *TASK_HEADS)  # what their classes put beside the trunk
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Loaded:
 
     recipe: Recipe
     model: LearnedModel
-    tokenizer: Tokenizer | None       # a folder of weights alone has none
-    unread: dict[str, Tensor] = field(default_factory=dict)       # by their names: what no head of the model uses
+    tokenizer: Tokenizer | None  # a folder of weights alone has none
+    unread: dict[str, Tensor] = field(default_factory=dict)  # by their names: what no head of the model uses
 
 
 def network_of(loaded: Loaded) -> Model:
@@ -71,8 +72,13 @@ def write(folder: Path, recipe: Recipe, model: LearnedModel, tokenizer: Tokenize
     else:
         task = task_of(recipe)
         architecture = family.architecture(model) if task is None else family.tasks[kind(task)].architecture
-        config = {"architectures": [architecture], **family.config(recipe, tokenizer),
-                  "vocab_size": model.network.table().size(0), "dtype": "float32", **tasks.config(recipe, task, tokenizer)}
+        config = {
+            "architectures": [architecture],
+            **family.config(recipe, tokenizer),
+            "vocab_size": model.network.table().size(0),
+            "dtype": "float32",
+            **tasks.config(recipe, task, tokenizer),
+        }
         tensors = _theirs(family, recipe, model)
     write_json(folder / "config.json", config)
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
@@ -80,14 +86,18 @@ def write(folder: Path, recipe: Recipe, model: LearnedModel, tokenizer: Tokenize
         tokenizer.save(folder)
         if tokenizer.has("[end]") and family is not None and family.generates:
             end = tokenizer.special("[end]")
-            write_json(folder / "generation_config.json", {"bos_token_id": end, "eos_token_id": end, "pad_token_id": end})
+            write_json(
+                folder / "generation_config.json", {"bos_token_id": end, "eos_token_id": end, "pad_token_id": end}
+            )
     write_text(folder / "README.md", card or f"# {recipe.name}\n")
 
 
 def _own(recipe: Recipe, model: LearnedModel) -> tuple[JsonObject, dict[str, Tensor]]:
     arrays = {name: torch.as_tensor(array).clone().contiguous() for name, array in model.arrays().items()}
     made = type(model.network if isinstance(model, Model) else model).__name__
-    spare = {"vocabulary": model.network.table().size(0)} if isinstance(model, Model) else {}   # at least the tokenizer's
+    spare = (
+        {"vocabulary": model.network.table().size(0)} if isinstance(model, Model) else {}
+    )  # at least the tokenizer's
     own = {"format": FORMAT, "recipe": recipe.values(), **spare}
     return {"model_type": OWN, "architectures": [made], "foreword": own}, arrays
 
@@ -97,12 +107,14 @@ def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for name in family.every_name(recipe, set(model.heads)):
         tensor = ours.pop(name.ours)
-        for part, theirs, scale in zip(tensor.chunk(len(name.theirs)), name.theirs, name.scales or (1.0,) * len(name.theirs)):
-            plain = theirs.startswith(HEADS)       # heads stand beside the trunk, not in it
+        for part, theirs, scale in zip(
+            tensor.chunk(len(name.theirs)), name.theirs, name.scales or (1.0,) * len(name.theirs)
+        ):
+            plain = theirs.startswith(HEADS)  # heads stand beside the trunk, not in it
             written = (part.t() if name.transposed else part) / scale
             found[theirs if plain else family.prefix + theirs] = written.contiguous()
     if ours:
-        raise RuntimeError(f"{family.model_type}: no name for {', '.join(ours)}")       # a hole in the family's table
+        raise RuntimeError(f"{family.model_type}: no name for {', '.join(ours)}")  # a hole in the family's table
     return found
 
 
@@ -111,10 +123,14 @@ def read(folder: Path) -> Loaded:
     folder = Path(folder)
     if not (folder / "config.json").is_file():
         if folder.suffix == ".arpa":
-            raise Fault(f"{folder} is an ARPA file, which has no tokenizer and so cannot become a run.",
-                        "From Python: foreword.counts.arpa.read_arpa opens it.")
-        raise Fault(f"{folder} is not a model: it has no config.json.",
-                    "Give a run (runs/NAME), its model folder, or a Hugging Face directory.")
+            raise Fault(
+                f"{folder} is an ARPA file, which has no tokenizer and so cannot become a run.",
+                "From Python: foreword.counts.arpa.read_arpa opens it.",
+            )
+        raise Fault(
+            f"{folder} is not a model: it has no config.json.",
+            "Give a run (runs/NAME), its model folder, or a Hugging Face directory.",
+        )
     config = read_json(folder / "config.json")
     tensors = read_tensors(folder)
     tokenizer = _tokenizer(folder)
@@ -123,8 +139,9 @@ def read(folder: Path) -> Loaded:
         return _read_own(folder, config, tensors, tokenizer)
     if model_type not in FAMILIES:
         known = ", ".join(FAMILIES)
-        raise Fault(f"{folder} holds a model of type {model_type!r}, which Foreword does not read.",
-                    f"Types it reads: {known}.")
+        raise Fault(
+            f"{folder} holds a model of type {model_type!r}, which Foreword does not read.", f"Types it reads: {known}."
+        )
     return _read_family(folder, FAMILIES[model_type], config, tensors, tokenizer)
 
 
@@ -136,7 +153,9 @@ def _tokenizer(folder: Path) -> Tokenizer | None:
 def _read_own(folder: Path, config: JsonObject, tensors: dict[str, Tensor], tokenizer: Tokenizer | None) -> Loaded:
     own = config.get("foreword", {})
     if own.get("format") != FORMAT:
-        raise Fault(f"{folder} is written in format {own.get('format')}; this version of Foreword reads format {FORMAT}.")
+        raise Fault(
+            f"{folder} is written in format {own.get('format')}; this version of Foreword reads format {FORMAT}."
+        )
     if tokenizer is None:
         raise Fault(f"{folder} has no tokenizer.json.", "It was part of the model when it was written; bring it back.")
     recipe = loader.from_values(own["recipe"], str(folder / "config.json"))
@@ -149,17 +168,23 @@ def _read_own(folder: Path, config: JsonObject, tensors: dict[str, Tensor], toke
     return Loaded(recipe, model.eval(), tokenizer)
 
 
-def _read_family(folder: Path, family: Family, config: JsonObject, tensors: dict[str, Tensor],
-                 tokenizer: Tokenizer | None) -> Loaded:
+def _read_family(
+    folder: Path, family: Family, config: JsonObject, tensors: dict[str, Tensor], tokenizer: Tokenizer | None
+) -> Loaded:
     if asked := family.unsupported(config):
         raise Fault(f"{folder / 'config.json'} asks for {', '.join(asked)}, which Foreword does not have.")
     task = tasks.settings(config, family, set(tensors))
     if aside := {name for name in tensors if name.startswith(TASK_HEADS) and not task}:
         say(f"{folder}: only the trunk is opened; the task head ({', '.join(sorted(aside))}) is left aside.")
-    tensors = {_plain(name, family): tensor for name, tensor in tensors.items()
-               if name not in aside and not any(name.endswith(constant) for constant in family.constants)}
+    tensors = {
+        _plain(name, family): tensor
+        for name, tensor in tensors.items()
+        if name not in aside and not any(name.endswith(constant) for constant in family.constants)
+    }
     for copy, original in family.copies:
-        if copy in tensors and original not in tensors:        # one of two names for a tied tensor is kept, not always the first
+        if (
+            copy in tensors and original not in tensors
+        ):  # one of two names for a tied tensor is kept, not always the first
             tensors[original] = tensors.pop(copy)
     heads = {task["objective"]["kind"]} if task else family.heads(set(tensors))
     merged = loader.written(family.base)
@@ -171,13 +196,16 @@ def _read_family(folder: Path, family: Family, config: JsonObject, tensors: dict
     size = _vocabulary_size(recipe, names, tensors) or int(config.get("vocab_size", 1))
     model = blank_network(recipe, Vocabulary(int(size), tokenizer.vocabulary().end if tokenizer else -1, ()))
     for name in set(model.heads) - heads:
-        del model.heads[name]          # a trunk without this head (BertModel): what is not there is not invented
+        del model.heads[name]  # a trunk without this head (BertModel): what is not there is not invented
     for copy, original in family.copies:
         if copy in tensors and original in tensors and copy != original and _tied(recipe, copy):
             if not torch.equal(tensors[copy], tensors[original]):
-                raise Fault(f"{folder}: {copy} should be the same as {original} and is not.",
-                            "Set tie_word_embeddings to false in config.json if that is meant."
-                            if copy == "lm_head.weight" else "")
+                raise Fault(
+                    f"{folder}: {copy} should be the same as {original} and is not.",
+                    "Set tie_word_embeddings to false in config.json if that is meant."
+                    if copy == "lm_head.weight"
+                    else "",
+                )
             del tensors[copy]
     wanted = {theirs for name in names for theirs in name.theirs}
     unread = {name: tensors.pop(name) for name in family.unread if name in tensors and name not in wanted}
@@ -213,12 +241,15 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
         if any(part is None for part in parts):
             missing += [theirs for theirs, part in zip(name.theirs, parts) if part is None]
             continue
-        target = torch.atleast_1d(ours.pop(name.ours))        # a view: a buffer may be a single number
-        each = [target.size(0) // len(name.theirs), *target.shape[1:]]        # what one of theirs must be
+        target = torch.atleast_1d(ours.pop(name.ours))  # a view: a buffer may be a single number
+        each = [target.size(0) // len(name.theirs), *target.shape[1:]]  # what one of theirs must be
         each = each[::-1] if name.transposed else each
         there = {theirs: torch.atleast_1d(part) for theirs, part in zip(name.theirs, parts) if part is not None}
-        wrong = [f"{theirs} is {list(part.shape)}, config.json says {each}"
-                 for theirs, part in there.items() if list(part.shape) != each]
+        wrong = [
+            f"{theirs} is {list(part.shape)}, config.json says {each}"
+            for theirs, part in there.items()
+            if list(part.shape) != each
+        ]
         misshapen += wrong
         if wrong:
             continue
@@ -229,9 +260,15 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
     if missing or misshapen or left:
         total = len(tensors)
         lines = [f"{source} has {total} tensors; {total - len(left)} found a place."]
-        for words, found in (("Not there", missing), ("Without a place", sorted(left)), ("Of another shape", misshapen)):
+        for words, found in (
+            ("Not there", missing),
+            ("Without a place", sorted(left)),
+            ("Of another shape", misshapen),
+        ):
             if found:
-                lines.append(f"{words}: {', '.join(found[:6])}{f' and {len(found) - 6} more' if len(found) > 6 else ''}.")
+                lines.append(
+                    f"{words}: {', '.join(found[:6])}{f' and {len(found) - 6} more' if len(found) > 6 else ''}."
+                )
         raise Fault(" ".join(lines), "The weights and config.json must describe the same model.")
 
 
@@ -245,14 +282,16 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     else:
         pickled = next((f for f in sorted(folder.glob("*.bin")) + sorted(folder.glob("*.pt"))), None)
         if pickled:
-            raise Fault(f"{folder} has its weights in {pickled.name}, a pickle, which can run code when opened.",
-                        "Convert it where you trust it: model.save_pretrained(folder) of transformers writes safetensors.")
+            raise Fault(
+                f"{folder} has its weights in {pickled.name}, a pickle, which can run code when opened.",
+                "Convert it where you trust it: model.save_pretrained(folder) of transformers writes safetensors.",
+            )
         raise Fault(f"{folder} has a config.json but no model.safetensors.")
     found: dict[str, Tensor] = {}
     for file in files:
         try:
             with safe_open(str(file), "pt") as opened:
-                found |= {name: opened.get_tensor(name) for name in opened.keys()}      # noqa: SIM118
+                found |= {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
         except FileNotFoundError as error:
             raise Fault(f"{file} is named by the index and is not there.") from error
         except SafetensorError as error:

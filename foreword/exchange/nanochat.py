@@ -15,10 +15,17 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     found = [Name("network.embeddings.tokens.weight", ("embed_tokens.weight",))]
     for i in range(stack_of(recipe).layers):
         ours, theirs = f"network.blocks.{i}", f"layers.{i}"
-        found.append(Name(f"{ours}.attention.project.weight",
-                          tuple(f"{theirs}.self_attn.{part}_proj.weight" for part in "qkv")))
-        found += [Name(f"{ours}.{mine}.weight", (f"{theirs}.{other}.weight",)) for mine, other in
-                  (("attention.out", "self_attn.o_proj"), ("feedforward.inner", "mlp.fc1"), ("feedforward.out", "mlp.fc2"))]
+        found.append(
+            Name(f"{ours}.attention.project.weight", tuple(f"{theirs}.self_attn.{part}_proj.weight" for part in "qkv"))
+        )
+        found += [
+            Name(f"{ours}.{mine}.weight", (f"{theirs}.{other}.weight",))
+            for mine, other in (
+                ("attention.out", "self_attn.o_proj"),
+                ("feedforward.inner", "mlp.fc1"),
+                ("feedforward.out", "mlp.fc2"),
+            )
+        ]
     return found + lm_head(recipe, heads)
 
 
@@ -26,13 +33,23 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec: Any = recipe.network
     end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
     return {
-        "model_type": "nanochat", "num_hidden_layers": spec.layers, "hidden_size": spec.width,
-        "intermediate_size": spec.inner or 4 * spec.width, "num_attention_heads": spec.heads,
-        "num_key_value_heads": spec.heads, "max_position_embeddings": spec.context,
-        "hidden_act": Activations[spec.activation], "attention_dropout": spec.dropout.attention,
-        "rms_norm_eps": spec.norm_epsilon, "rope_parameters": {"rope_type": "default", "rope_theta": spec.positions.base},
-        "final_logit_softcapping": None, "attention_bias": False, "bos_token_id": end, "eos_token_id": end,
-        "pad_token_id": end, "tie_word_embeddings": bool(recipe.head and recipe.head.tied),
+        "model_type": "nanochat",
+        "num_hidden_layers": spec.layers,
+        "hidden_size": spec.width,
+        "intermediate_size": spec.inner or 4 * spec.width,
+        "num_attention_heads": spec.heads,
+        "num_key_value_heads": spec.heads,
+        "max_position_embeddings": spec.context,
+        "hidden_act": Activations[spec.activation],
+        "attention_dropout": spec.dropout.attention,
+        "rms_norm_eps": spec.norm_epsilon,
+        "rope_parameters": {"rope_type": "default", "rope_theta": spec.positions.base},
+        "final_logit_softcapping": None,
+        "attention_bias": False,
+        "bos_token_id": end,
+        "eos_token_id": end,
+        "pad_token_id": end,
+        "tie_word_embeddings": bool(recipe.head and recipe.head.tied),
     }
 
 
@@ -40,8 +57,10 @@ def settings(config: JsonObject, heads: set[str]) -> JsonObject:
     rope = config.get("rope_parameters") or {}
     return {
         "network": {
-            "layers": config.get("num_hidden_layers", 12), "width": config.get("hidden_size", 768),
-            "inner": config.get("intermediate_size", 8192), "heads": config.get("num_attention_heads", 6),
+            "layers": config.get("num_hidden_layers", 12),
+            "width": config.get("hidden_size", 768),
+            "inner": config.get("intermediate_size", 8192),
+            "heads": config.get("num_attention_heads", 6),
             "context": config.get("max_position_embeddings", 2048),
             "activation": ActivationsBack.get(config.get("hidden_act", "relu2"), "relu_squared"),
             "norm_epsilon": config.get("rms_norm_eps", 1e-6),
@@ -70,15 +89,29 @@ def unsupported(config: JsonObject) -> list[str]:
 
 def fits(recipe: Recipe) -> bool:
     spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return ("generate" in recipe.abilities() and kind(spec) == "causal_transformer" and kind(spec.positions) == "rotary"
-            and (spec.norm, spec.norm_kind) == ("before", "rms") and spec.qk_norm and spec.embedding_norm
-            and not spec.bias and not any(windows(spec)) and kind(head) == "softmax" and not head.bias)
+    return (
+        "generate" in recipe.abilities()
+        and kind(spec) == "causal_transformer"
+        and kind(spec.positions) == "rotary"
+        and (spec.norm, spec.norm_kind) == ("before", "rms")
+        and spec.qk_norm
+        and spec.embedding_norm
+        and not spec.bias
+        and not any(windows(spec))
+        and kind(head) == "softmax"
+        and not head.bias
+    )
 
 
 FAMILY = Family(
-    model_type="nanochat", base="modern-gpt", prefix="model.",
+    model_type="nanochat",
+    base="modern-gpt",
+    prefix="model.",
     fits=fits,
     architecture=lambda model: "NanoChatForCausalLM",
-    names=names, config=config, settings=settings, unsupported=unsupported,
+    names=names,
+    config=config,
+    settings=settings,
+    unsupported=unsupported,
     copies=(("lm_head.weight", "embed_tokens.weight"),),
 )

@@ -20,7 +20,8 @@ def config(recipe: Recipe, task: Any, tokenizer: Tokenizer | None) -> JsonObject
     found: JsonObject = {
         "id2label": {str(number): label for number, label in enumerate(labels)},
         "label2id": {label: number for number, label in enumerate(labels)},
-        "classifier_dropout": task.dropout, "summary_first_dropout": task.dropout,
+        "classifier_dropout": task.dropout,
+        "summary_first_dropout": task.dropout,
         "foreword": {"objective": task.model_dump(mode="json"), "batches": recipe.batches.model_dump(mode="json")},
     }
     if task.problem_type:

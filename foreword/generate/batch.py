@@ -25,8 +25,10 @@ PromptIds = Sequence[int] | np.ndarray
 class GenerationPace:
     """How fast a batch of continuations was made."""
 
-    prefill_seconds: float                      # until all prompts had been read
-    tokens_per_second: float | None = None      # of all rows together, from the first tokens to the last; None: only one each
+    prefill_seconds: float  # until all prompts had been read
+    tokens_per_second: float | None = (
+        None  # of all rows together, from the first tokens to the last; None: only one each
+    )
 
 
 @dataclass
@@ -35,9 +37,9 @@ class Continuation:
 
     ids: list[int] = field(default_factory=list)
     text: str = ""
-    reason: str = "length"              # "length", "end" (the model ended the document), "stop" (a stop string), "cancelled"
-    log_probs: list[float] = field(default_factory=list)     # of each id under the model itself, then of [end] if it ended
-    pace: GenerationPace = GenerationPace(0.0)              # of the batch it was made in
+    reason: str = "length"  # "length", "end" (the model ended the document), "stop" (a stop string), "cancelled"
+    log_probs: list[float] = field(default_factory=list)  # of each id under the model itself, then of [end] if it ended
+    pace: GenerationPace = GenerationPace(0.0)  # of the batch it was made in
 
     @property
     def log_probability(self) -> float:
@@ -50,11 +52,13 @@ class ActiveSequence:
 
     def __init__(self, prompt: tuple[int, ...], sampling: Sampling, sample: int, tokenizer: Tokenizer):
         self.sampling, self.ids, self.log_probs = sampling, list[int](), list[float]()
-        self.rule = replace(sampling, max_tokens=0, min_tokens=0, stop=(), seed=0)      # sequences with one rule choose together
+        self.rule = replace(
+            sampling, max_tokens=0, min_tokens=0, stop=(), seed=0
+        )  # sequences with one rule choose together
         self.random = chance(sampling.seed, sample)
-        self.seen = set(prompt)                   # ids that a repetition penalty makes less likely
+        self.seen = set(prompt)  # ids that a repetition penalty makes less likely
         self.stream = TextStream(tokenizer, sampling.stop)
-        self.reason = "" if sampling.max_tokens else "length"         # none while it goes on
+        self.reason = "" if sampling.max_tokens else "length"  # none while it goes on
 
     def add(self, token: int, log_prob: float, end: int) -> str:
         """One token more; returns the text that is complete with it, all that is left if it was the last."""
@@ -82,7 +86,7 @@ class Step(NamedTuple):
     sequence: ActiveSequence
     token: int
     log_prob: float
-    text: str              # complete with this token: whole characters, nothing of a stop string
+    text: str  # complete with this token: whole characters, nothing of a stop string
 
 
 class GenerationBatch:
@@ -91,10 +95,10 @@ class GenerationBatch:
     def __init__(self, model: LanguageModel, tokenizer: Tokenizer):
         self.model, self.tokenizer = model, tokenizer
         self.end = tokenizer.special("[end]") if tokenizer.has("[end]") else -1
-        self._rows: list[ActiveSequence] = []         # of the state and of log_probs; some may have ended since
+        self._rows: list[ActiveSequence] = []  # of the state and of log_probs; some may have ended since
         self._state: Any = None
         self._log_probs: Tensor = torch.empty(0)  # [rows, vocabulary] of the next token
-        self._chosen: np.ndarray | None = None    # the token of each row that the state has not read yet
+        self._chosen: np.ndarray | None = None  # the token of each row that the state has not read yet
 
     @property
     def running(self) -> list[ActiveSequence]:
@@ -129,8 +133,10 @@ class GenerationBatch:
             return []
         self._chosen = self._choose()
         charges = self._log_probs[np.arange(len(self._rows)), self._chosen].tolist()
-        return [Step(one, token, charge, one.add(token, charge, self.end))
-                for one, token, charge in zip(self._rows, self._chosen.tolist(), charges)]
+        return [
+            Step(one, token, charge, one.add(token, charge, self.end))
+            for one, token, charge in zip(self._rows, self._chosen.tolist(), charges)
+        ]
 
     def _choose(self) -> np.ndarray:
         """The next token of each row; rows that choose by one rule do it together."""
@@ -142,7 +148,9 @@ class GenerationBatch:
         for (rule, without), rows in groups.items():
             several = [self._rows[row] for row in rows]
             log_probs = self._log_probs if len(groups) == 1 else self._log_probs[rows]
-            tokens[rows] = rule.choose(log_probs, [one.random for one in several], [one.seen for one in several], without)
+            tokens[rows] = rule.choose(
+                log_probs, [one.random for one in several], [one.seen for one in several], without
+            )
         return tokens
 
     def _read_on(self) -> None:
@@ -163,13 +171,18 @@ class GenerationBatch:
             self._log_probs, self._chosen = torch.as_tensor(log_probs), None
 
 
-def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[PromptIds], sampling: Sampling,
-             stream: Callable[[int, str], None] | None = None) -> list[Continuation]:
+def generate(
+    model: LanguageModel,
+    tokenizer: Tokenizer,
+    prompts: Sequence[PromptIds],
+    sampling: Sampling,
+    stream: Callable[[int, str], None] | None = None,
+) -> list[Continuation]:
     """Continue each prompt to its end. `stream` gets (row, new text) as soon as whole characters are there."""
     batch = GenerationBatch(model, tokenizer)
     began = time.perf_counter()
     joined = batch.join(prompts, sampling)
-    times, tokens = [time.perf_counter()], 0        # when the prompts were read, and when each step was done
+    times, tokens = [time.perf_counter()], 0  # when the prompts were read, and when each step was done
     row_of = {id(one): row for row, one in enumerate(joined)}
     while steps := batch.step():
         for one in steps:
@@ -177,6 +190,6 @@ def generate(model: LanguageModel, tokenizer: Tokenizer, prompts: Sequence[Promp
                 stream(row_of[id(one.sequence)], one.text)
         times.append(time.perf_counter())
         tokens += len(steps)
-    later = tokens - len(joined)                    # tokens after the first of each row
+    later = tokens - len(joined)  # tokens after the first of each row
     pace = GenerationPace(times[0] - began, later / (times[-1] - times[1]) if later > 0 else None)
     return [one.continuation(pace) for one in joined]

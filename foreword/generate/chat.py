@@ -20,12 +20,12 @@ class Candidate:
     """A reply that could be given."""
 
     text: str
-    number: int                        # which sample it was, from 1
+    number: int  # which sample it was, from 1
     tokens: int
-    forward: float                     # log P(reply | what was said before), its [end] with it
-    backward: float | None = None      # log P(what was said before | reply); None: there is no backward model
+    forward: float  # log P(reply | what was said before), its [end] with it
+    backward: float | None = None  # log P(what was said before | reply); None: there is no backward model
     score: float = 0.0
-    times: int = 1                     # how many of the samples were this text
+    times: int = 1  # how many of the samples were this text
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Reply:
     """A reply, and all that it was chosen from, the best first."""
 
     candidates: tuple[Candidate, ...]
-    seen: int                          # how many turns the model could see
-    cut: bool = False                  # the newest turn alone was too long: only its end was seen
+    seen: int  # how many turns the model could see
+    cut: bool = False  # the newest turn alone was too long: only its end was seen
 
     @property
     def text(self) -> str:
@@ -59,11 +59,13 @@ class ChatModel:
     """A model that replies. With a backward model it draws several replies and gives the best (see `rerank`)."""
 
     forward: TextModel
-    sampling: Sampling = field(default_factory=lambda: Sampling(max_tokens=40, min_tokens=1, top_k=10))     # k: Zhang et al., 4.2
-    candidates: int = 16                                                                               # of the same section
+    sampling: Sampling = field(
+        default_factory=lambda: Sampling(max_tokens=40, min_tokens=1, top_k=10)
+    )  # k: Zhang et al., 4.2
+    candidates: int = 16  # of the same section
     backward: TextModel | None = None
     ranking: ReplyRanking = field(default_factory=ReplyRanking)
-    most_turns: int = 0                # of the history; 0: as many as fit
+    most_turns: int = 0  # of the history; 0: as many as fit
 
     def __post_init__(self) -> None:
         limit = self.forward.model.context
@@ -71,16 +73,21 @@ class ChatModel:
             raise Fault(f"candidates must be at least 1 (it says {self.candidates}).")
         for reader in filter(None, (self.forward, self.backward)):
             if not reader.tokenizer.has("[end]"):
-                raise Fault(f"the tokenizer {reader.tokenizer.name} has no end token: it cannot tell where a turn ends.")
+                raise Fault(
+                    f"the tokenizer {reader.tokenizer.name} has no end token: it cannot tell where a turn ends."
+                )
         if limit is not None and limit - self.sampling.max_tokens < 8:
-            raise Fault(f"a reply of {self.sampling.max_tokens} tokens leaves no room for what it answers: "
-                        f"the model looks back {limit} tokens.", f"Give --max-tokens {limit // 2} or fewer.")
+            raise Fault(
+                f"a reply of {self.sampling.max_tokens} tokens leaves no room for what it answers: "
+                f"the model looks back {limit} tokens.",
+                f"Give --max-tokens {limit // 2} or fewer.",
+            )
 
     def prompt(self, turns: Sequence[str]) -> tuple[np.ndarray, int, bool]:
         """(ids of the newest turns that leave room for a reply, how many turns, whether the only one was cut)."""
         begin = len(join_turns([], self.forward.tokenizer))
         limit = self.forward.model.context
-        said = self.forward.encode(turns[-self.most_turns:] if self.most_turns else turns)
+        said = self.forward.encode(turns[-self.most_turns :] if self.most_turns else turns)
         kept = last_that_fit(said, None if limit is None else limit - begin - self.sampling.max_tokens)
         return join_turns(kept, self.forward.tokenizer), len(kept), len(kept[-1]) < len(said[-1])
 
@@ -91,7 +98,7 @@ class ChatModel:
         made = generate(self.forward.model, self.forward.tokenizer, rows, self.sampling)
         found = []
         for at, (turns, (_, seen, cut)) in enumerate(zip(conversations, prompts)):
-            drawn = self._distinct(made[at * self.candidates: (at + 1) * self.candidates])
+            drawn = self._distinct(made[at * self.candidates : (at + 1) * self.candidates])
             found.append(Reply(tuple(self._ranked(drawn, turns[-seen:])), seen, cut))
         return found
 
@@ -101,18 +108,22 @@ class ChatModel:
         for number, one in enumerate(samples, 1):
             numbers.setdefault(one.text.strip(), []).append(number)
         if len(numbers) > 1:
-            numbers.pop("", None)                       # nothing is no reply
+            numbers.pop("", None)  # nothing is no reply
         firsts = [samples[same[0] - 1] for same in numbers.values()]
         # a reply that the model itself ended pays for its [end]; one that was cut off does not
-        return [Candidate(text, same[0], len(one.ids), sum(one.log_probs), None, -same[0], len(same))
-                for (text, same), one in zip(numbers.items(), firsts)]
+        return [
+            Candidate(text, same[0], len(one.ids), sum(one.log_probs), None, -same[0], len(same))
+            for (text, same), one in zip(numbers.items(), firsts)
+        ]
 
     def _ranked(self, candidates: list[Candidate], source: Sequence[str]) -> list[Candidate]:
         """The best first; without a backward model, in the order they were drawn."""
         if self.backward is not None:
             recalled = backward_scores(self.backward, source, [one.text for one in candidates])
-            candidates = [replace(one, backward=back, score=self.ranking.score(one.forward, back, one.tokens))
-                          for one, back in zip(candidates, recalled)]
+            candidates = [
+                replace(one, backward=back, score=self.ranking.score(one.forward, back, one.tokens))
+                for one, back in zip(candidates, recalled)
+            ]
         return sorted(candidates, key=lambda one: -one.score)
 
 
@@ -122,7 +133,7 @@ class Conversation:
     def __init__(self, chat_model: ChatModel):
         self.chat_model = chat_model
         self.turns: list[str] = []
-        self.answer: Reply | None = None        # the last one
+        self.answer: Reply | None = None  # the last one
 
     def reply(self, said: str) -> Reply:
         said = said.strip()
@@ -130,7 +141,9 @@ class Conversation:
             raise Fault("an empty turn cannot be answered.")
         turns = [*self.turns, said]
         # another chance for every turn, so that the same question twice need not have the same answer
-        sampling = replace(self.chat_model.sampling, seed=number_of("turn", self.chat_model.sampling.seed, len(turns)) >> 1)
+        sampling = replace(
+            self.chat_model.sampling, seed=number_of("turn", self.chat_model.sampling.seed, len(turns)) >> 1
+        )
         self.answer = replace(self.chat_model, sampling=sampling).answers([turns])[0]
         self.turns = [*turns, *([self.answer.text] if self.answer.text else [])]
         return self.answer
@@ -144,9 +157,11 @@ class Conversation:
             return ["nothing has been said yet."]
         found = self.answer.candidates
         ranked = found[0].backward is not None
-        lines = [f"{len(found)} different repl{'ies' if len(found) > 1 else 'y'} of {self.chat_model.candidates} drawn, "
-                 f"{'ranked by ' + self._rule() if ranked else 'the first one given'}; "
-                 f"the model saw {self.answer.seen} turn{'s' if self.answer.seen > 1 else ''}"]
+        lines = [
+            f"{len(found)} different repl{'ies' if len(found) > 1 else 'y'} of {self.chat_model.candidates} drawn, "
+            f"{'ranked by ' + self._rule() if ranked else 'the first one given'}; "
+            f"the model saw {self.answer.seen} turn{'s' if self.answer.seen > 1 else ''}"
+        ]
         lines.append("    forward" + ("   backward      score" if ranked else "") + "   reply")
         for place, one in enumerate(found):
             back = f" {one.backward:10.2f} {one.score:10.2f}" if ranked else ""
@@ -157,6 +172,9 @@ class Conversation:
 
     def _rule(self) -> str:
         ranking = self.chat_model.ranking
-        rule = "how well what was said is recalled from it" if ranking.balance == 0 else (
-            f"{ranking.balance:g} forward + {1 - ranking.balance:g} backward")
+        rule = (
+            "how well what was said is recalled from it"
+            if ranking.balance == 0
+            else (f"{ranking.balance:g} forward + {1 - ranking.balance:g} backward")
+        )
         return rule + (f" + {ranking.length_bonus:g} x length" if ranking.length_bonus else "")

@@ -32,7 +32,7 @@ class TextModel(NamedTuple):
 class ReplyRanking:
     """balance * log P(reply | source) + (1 - balance) * log P(source | reply) + length_bonus * tokens of the reply."""
 
-    balance: float = 0.0             # 0: the source's recall alone, as in the paper; 1: likelihood alone
+    balance: float = 0.0  # 0: the source's recall alone, as in the paper; 1: likelihood alone
     length_bonus: float = 0.0
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ def last_that_fit(turns: Sequence[np.ndarray], room: int | None) -> list[np.ndar
         kept.insert(0, turn)
     if not kept and len(turns):
         whole = turns[-1]
-        return [whole[max(0, len(whole) - max(1, room + len(whole))):]]        # room + len: what was there, less its [end]
+        return [whole[max(0, len(whole) - max(1, room + len(whole))) :]]  # room + len: what was there, less its [end]
     return kept
 
 
@@ -71,10 +71,11 @@ def backward_scores(backward: TextModel, source: Sequence[str], replies: Sequenc
     limit = backward.model.context
     room = None if limit is None else limit + 1 - begin - max(len(reply) + 1 for reply in said)
     if room is not None and room < 2:
-        raise Fault(f"the backward model looks back {limit} tokens: a reply of {max(map(len, said))} leaves its source no room.",
-                    "Give fewer --max-tokens, or a backward model with a longer context.")
+        raise Fault(
+            f"the backward model looks back {limit} tokens: a reply of {max(map(len, said))} leaves its source no room.",
+            "Give fewer --max-tokens, or a backward model with a longer context.",
+        )
     kept = last_that_fit(backward.encode(source), room)
     laid = [backward_sequence(kept, reply, backward.tokenizer) for reply in said]
     found = backward.model.score([ids for ids, _ in laid], [start for _, start in laid])
     return [float(np.sum(one)) for one in found]
-

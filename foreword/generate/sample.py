@@ -11,7 +11,7 @@ from torch import Tensor
 
 from foreword.basics.messages import Fault
 
-FEW, MANY = 64, 1024        # tokens that are tried first for a nucleus, if the vocabulary has many
+FEW, MANY = 64, 1024  # tokens that are tried first for a nucleus, if the vocabulary has many
 
 
 @dataclass(frozen=True)
@@ -19,24 +19,33 @@ class Sampling:
     """How to choose the next token. Temperature 0 always takes the likeliest."""
 
     max_tokens: int = 100
-    min_tokens: int = 0                 # the text does not end before
+    min_tokens: int = 0  # the text does not end before
     temperature: float = 1.0
-    top_k: int = 0                      # 0: no limit
-    top_p: float = 1.0                  # smallest set of tokens that holds this much probability
-    repetition_penalty: float = 1.0     # above 1: tokens that occurred become less likely (Keskar et al. 2019)
+    top_k: int = 0  # 0: no limit
+    top_p: float = 1.0  # smallest set of tokens that holds this much probability
+    repetition_penalty: float = 1.0  # above 1: tokens that occurred become less likely (Keskar et al. 2019)
     stop: tuple[str, ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
-        rules = (("max_tokens", self.max_tokens >= 0, "at least 0"), ("temperature", self.temperature >= 0, "at least 0"),
-                 ("top_k", self.top_k >= 0, "at least 0"), ("top_p", 0 < self.top_p <= 1, "more than 0 and at most 1"),
-                 ("repetition_penalty", self.repetition_penalty > 0, "more than 0"))
+        rules = (
+            ("max_tokens", self.max_tokens >= 0, "at least 0"),
+            ("temperature", self.temperature >= 0, "at least 0"),
+            ("top_k", self.top_k >= 0, "at least 0"),
+            ("top_p", 0 < self.top_p <= 1, "more than 0 and at most 1"),
+            ("repetition_penalty", self.repetition_penalty > 0, "more than 0"),
+        )
         for name, holds, rule in rules:
             if not holds:
                 raise Fault(f"{name} must be {rule} (it says {getattr(self, name)}).")
 
-    def choose(self, log_probs: Tensor, generators: Sequence[np.random.Generator], seen: Sequence[Iterable[int]] = (),
-               without: int = -1) -> np.ndarray:
+    def choose(
+        self,
+        log_probs: Tensor,
+        generators: Sequence[np.random.Generator],
+        seen: Sequence[Iterable[int]] = (),
+        without: int = -1,
+    ) -> np.ndarray:
         """One token for each row: the likeliest, or where a number drawn from 0 to 1 falls among the probabilities."""
         if self.temperature == 0.0 and self.repetition_penalty == 1.0:
             likely = log_probs.argmax(-1).cpu().numpy()
@@ -52,8 +61,9 @@ class Sampling:
             places = np.minimum(places, scores.shape[1] - 1)
         return places if ids is None else ids[np.arange(len(ids)), places]
 
-    def candidates(self, log_probs: Tensor, seen: Sequence[Iterable[int]] = (),
-                   without: int = -1) -> tuple[np.ndarray | None, np.ndarray]:
+    def candidates(
+        self, log_probs: Tensor, seen: Sequence[Iterable[int]] = (), without: int = -1
+    ) -> tuple[np.ndarray | None, np.ndarray]:
         """log_probs [rows, vocabulary] -> the ids that may be chosen [rows, some] in rising order, and their scores.
 
         No ids: all of the vocabulary. What scores minus infinity may not be chosen either; `without` is a token that may not.
@@ -64,7 +74,7 @@ class Sampling:
         if self.repetition_penalty != 1.0:
             for row, ids in zip(scores, seen):
                 occurred = torch.tensor(sorted(set(ids)), dtype=torch.int64, device=row.device)
-                row[occurred] *= self.repetition_penalty       # log-probabilities are negative: more than 1 pushes down
+                row[occurred] *= self.repetition_penalty  # log-probabilities are negative: more than 1 pushes down
         if without >= 0:
             scores[:, without] = -torch.inf
         if self.temperature not in (0.0, 1.0):
@@ -76,7 +86,7 @@ class Sampling:
         if self.top_p < 1.0:
             whole = there if limited else scores.logsumexp(-1, keepdim=True).double().cpu().numpy()
             before = np.exp(there - np.logaddexp.reduce(whole, -1, keepdims=True)).cumsum(-1)[:, :-1]
-            there[:, 1:][before >= self.top_p] = -np.inf        # the set before holds enough
+            there[:, 1:][before >= self.top_p] = -np.inf  # the set before holds enough
         order = chosen.argsort(-1)
         return np.take_along_axis(chosen, order, -1), np.take_along_axis(there, order, -1)
 
@@ -93,7 +103,7 @@ def likeliest(scores: Tensor, k: int) -> tuple[np.ndarray, np.ndarray]:
     """(ids, scores) of the k highest of each row, highest first; of equals the first ones, never more than k."""
     if k < scores.size(-1):
         values, ids = (found.cpu().numpy() for found in scores.topk(k + 1))
-        if (values[:, -2] > values[:, -1]).all():        # no equals at the edge
+        if (values[:, -2] > values[:, -1]).all():  # no equals at the edge
             order = np.lexsort((ids[:, :k], -values[:, :k]))
             return np.take_along_axis(ids, order, -1), np.take_along_axis(values, order, -1).astype(np.float64)
     ordered = scores.sort(dim=-1, descending=True, stable=True)

@@ -18,11 +18,18 @@ from foreword.basics.files import cache_folder
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
 
-FAILURES = (OSError, subprocess.SubprocessError)        # what `build` raises where it cannot be done
-FLAGS = ("-O3", "-fno-tree-vectorize", "-fno-math-errno", "-shared", "-fPIC")       # vectors are written out: more hurt
-SPEED = (("-march=native", "-fopenmp"), ("-mcpu=native", "-fopenmp"), ("-march=native",), ())       # the first that works
+FAILURES = (OSError, subprocess.SubprocessError)  # what `build` raises where it cannot be done
+FLAGS = ("-O3", "-fno-tree-vectorize", "-fno-math-errno", "-shared", "-fPIC")  # vectors are written out: more hurt
+SPEED = (("-march=native", "-fopenmp"), ("-mcpu=native", "-fopenmp"), ("-march=native",), ())  # the first that works
 ONE_THREAD = (("-march=native",), ("-mcpu=native",), ())
-TYPES = {"p": ctypes.c_void_p, "l": ctypes.c_long, "q": ctypes.c_int64, "i": ctypes.c_int, "f": ctypes.c_float, "": None}
+TYPES = {
+    "p": ctypes.c_void_p,
+    "l": ctypes.c_long,
+    "q": ctypes.c_int64,
+    "i": ctypes.c_int,
+    "f": ctypes.c_float,
+    "": None,
+}
 
 
 def off() -> bool:
@@ -33,17 +40,20 @@ def off() -> bool:
     return said == "off"
 
 
-def library(source: Path, signatures: Mapping[str, str], otherwise: str,
-            speed: Sequence[Sequence[str]] = SPEED) -> ctypes.CDLL | None:
+def library(
+    source: Path, signatures: Mapping[str, str], otherwise: str, speed: Sequence[Sequence[str]] = SPEED
+) -> ctypes.CDLL | None:
     """The kernels of a source for this machine. None if they are off, or cannot be made: `otherwise` is said, and why."""
     if off():
         return None
     try:
         return typed(ctypes.CDLL(str(build(source, speed=speed))), signatures)
     except FAILURES as error:
-        if multiprocessing.parent_process() is None:        # who started this one has said it
-            say(f"{otherwise}: {why(error)}\n"
-                "    Install a C compiler (gcc or clang; CC=... names another), and it compiles its own in two seconds.")
+        if multiprocessing.parent_process() is None:  # who started this one has said it
+            say(
+                f"{otherwise}: {why(error)}\n"
+                "    Install a C compiler (gcc or clang; CC=... names another), and it compiles its own in two seconds."
+            )
         return None
 
 
@@ -68,10 +78,15 @@ def build(source: Path, flags: Sequence[str] = FLAGS, speed: Sequence[Sequence[s
     if path.is_file():
         return path
     for attempt, some in enumerate(speed, 1):
-        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")       # two processes may build at once
+        partial = path.with_name(f".{path.name}.{os.getpid()}.partial")  # two processes may build at once
         try:
-            subprocess.run([*compiler.split(), *flags, *some, str(source), "-o", str(partial), "-lm"], check=True,
-                           capture_output=True, text=True, timeout=120)
+            subprocess.run(
+                [*compiler.split(), *flags, *some, str(source), "-o", str(partial), "-lm"],
+                check=True,
+                capture_output=True,
+                text=True,
+                timeout=120,
+            )
             os.replace(partial, path)
             return path
         except subprocess.CalledProcessError:
@@ -95,7 +110,7 @@ def _folder() -> Path:
         if os.access(folder, os.W_OK):
             return folder
     except OSError:
-        pass        # a home that cannot be written to: this process compiles for itself
+        pass  # a home that cannot be written to: this process compiles for itself
     return Path(_own_folder())
 
 

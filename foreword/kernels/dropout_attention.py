@@ -23,10 +23,12 @@ from foreword.kernels.tensors import address, served
 
 SOURCE = Path(__file__).with_name("dropout_attention.c")
 SIGNATURES = {"dropout_softmax": "pppllllllfqlfl", "dropout_softmax_back": "pppppllllllfqlfl"}
-PIECE = 2**19        # weights at once: two megabytes, what the second cache of a core holds
+PIECE = 2**19  # weights at once: two megabytes, what the second cache of a core holds
 
 
-def attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, dropout: float = 0.0, causal: bool = False) -> Tensor:
+def attention(
+    q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None = None, dropout: float = 0.0, causal: bool = False
+) -> Tensor:
     """q [batch, heads, queries, size]; k, v [batch, heads, keys, size]; seen [..., keys], True where a query may look.
 
     `causal`, with as many keys as queries and without `seen`: each looks at itself and what came before.
@@ -55,10 +57,14 @@ def in_torch(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor,
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    return build.library(SOURCE, SIGNATURES, "attention with dropout uses torch's, and fine-tuning takes up to twice as long")
+    return build.library(
+        SOURCE, SIGNATURES, "attention with dropout uses torch's, and fine-tuning takes up to twice as long"
+    )
 
 
-def _attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor, share: float) -> tuple[Tensor, Tensor]:
+def _attention(
+    q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor, share: float
+) -> tuple[Tensor, Tensor]:
     """(the weighted sum of values, the logarithms of what the weights of each query were divided by)"""
     out, sums = as_projected(q, v.size(3)), q.new_empty(q.shape[:3])
     for some in _pieces(q, k):
@@ -68,8 +74,17 @@ def _attention(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tenso
     return out, sums
 
 
-def _attention_back(upstream: Tensor, q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: Tensor, out: Tensor,
-                    sums: Tensor, share: float) -> tuple[Tensor, Tensor, Tensor]:
+def _attention_back(
+    upstream: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    seen: Tensor | None,
+    seed: Tensor,
+    out: Tensor,
+    sums: Tensor,
+    share: float,
+) -> tuple[Tensor, Tensor, Tensor]:
     found = as_projected(q), as_projected(k), as_projected(v)
     along = (upstream * out).sum(-1).contiguous()
     for some in _pieces(q, k):
@@ -91,13 +106,28 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
     return torch.bmm(*(x[0] if x.size(0) == 1 else x.flatten(0, 1) for x in (a, b))).unflatten(0, a.shape[:2])
 
 
-def _run(name: str, tables: tuple[Tensor, ...], seen: Tensor | None, some: slice, size: int, seed: Tensor,
-         share: float) -> None:
+def _run(
+    name: str, tables: tuple[Tensor, ...], seen: Tensor | None, some: slice, size: int, seed: Tensor, share: float
+) -> None:
     function: Callable[..., None] = getattr(library(), name)
     batch, heads, queries, keys = tables[0].shape
-    mask = (0, 0, 0) if seen is None else (address(seen[some]), seen.stride(0), seen.stride(2) if seen.size(2) > 1 else 0)
-    function(*map(address, tables), mask[0], batch * heads * queries, heads, queries, keys, *mask[1:],
-             1 / math.sqrt(size), int(seed), some.start * heads * queries * keys, 1.0 - share, torch.get_num_threads())
+    mask = (
+        (0, 0, 0) if seen is None else (address(seen[some]), seen.stride(0), seen.stride(2) if seen.size(2) > 1 else 0)
+    )
+    function(
+        *map(address, tables),
+        mask[0],
+        batch * heads * queries,
+        heads,
+        queries,
+        keys,
+        *mask[1:],
+        1 / math.sqrt(size),
+        int(seed),
+        some.start * heads * queries * keys,
+        1.0 - share,
+        torch.get_num_threads(),
+    )
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:

@@ -23,9 +23,14 @@ from foreword.kernels import build
 from foreword.kernels.tensors import address, constant, served
 
 SOURCE = Path(__file__).with_name("elementwise.c")
-SIGNATURES = {"gelu": "pppll", "relu_squared": "pppll", "rms_norm": "pppllfl", "rotary": "pppplllllllfl",
-              "dropout": "pplqfl"}
-PIECE = 2**16        # numbers at a time where numpy drops them: what a core's cache holds
+SIGNATURES = {
+    "gelu": "pppll",
+    "relu_squared": "pppll",
+    "rms_norm": "pppllfl",
+    "rotary": "pppplllllllfl",
+    "dropout": "pplqfl",
+}
+PIECE = 2**16  # numbers at a time where numpy drops them: what a core's cache holds
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
@@ -74,8 +79,9 @@ def usable() -> bool:
 
 @functools.cache
 def library() -> ctypes.CDLL | None:
-    return build.library(SOURCE, SIGNATURES,
-                         "training uses torch's own loops, and a small model learns up to a quarter slower")
+    return build.library(
+        SOURCE, SIGNATURES, "training uses torch's own loops, and a small model learns up to a quarter slower"
+    )
 
 
 def as_projected(x: Tensor, size: int | None = None) -> Tensor:
@@ -85,6 +91,7 @@ def as_projected(x: Tensor, size: int | None = None) -> Tensor:
 
 
 # the operators; with an upstream gradient, the first two give what is passed back
+
 
 @custom_op("foreword::activation", mutates_args=())
 def _activation(x: Tensor, upstream: Tensor | None, name: str) -> Tensor:
@@ -100,8 +107,9 @@ def _rms_norm(x: Tensor, upstream: Tensor | None, epsilon: float) -> Tensor:
     out, width = torch.empty_like(x), x.size(-1)
     if upstream is not None and upstream.stride() != out.stride():
         upstream = torch.empty_like(out).copy_(upstream)
-    _kernels().rms_norm(address(x), address(upstream), address(out), x.numel() // width, width, epsilon,
-                        torch.get_num_threads())
+    _kernels().rms_norm(
+        address(x), address(upstream), address(out), x.numel() // width, width, epsilon, torch.get_num_threads()
+    )
     return out
 
 
@@ -110,8 +118,21 @@ def _rotary(x: Tensor, cosine: Tensor, sine: Tensor, sign: float) -> Tensor:
     x, cosine, sine = x if x.stride(-1) == 1 else x.contiguous(), cosine.contiguous(), sine.contiguous()
     batch, heads, places, size = x.shape
     out = as_projected(x)
-    _kernels().rotary(address(x), address(cosine), address(sine), address(out), batch, places, heads, size,
-                      x.stride(0), x.stride(2), x.stride(1), sign, torch.get_num_threads())
+    _kernels().rotary(
+        address(x),
+        address(cosine),
+        address(sine),
+        address(out),
+        batch,
+        places,
+        heads,
+        size,
+        x.stride(0),
+        x.stride(2),
+        x.stride(1),
+        sign,
+        torch.get_num_threads(),
+    )
     return out
 
 
@@ -133,11 +154,11 @@ def _dropout_in_numpy(x: np.ndarray, out: np.ndarray, seed: int, keep: np.float3
     for start in range(0, len(x), PIECE):
         some = slice(start, start + PIECE)
         bits = np.arange(start, start + len(x[some]), dtype=np.uint64).astype(np.uint32)
-        bits = bits * np.uint32(0x9E3779B9) + np.uint32(seed & 0xFFFFFFFF)        # MurmurHash3's last steps: dropout.h
+        bits = bits * np.uint32(0x9E3779B9) + np.uint32(seed & 0xFFFFFFFF)  # MurmurHash3's last steps: dropout.h
         bits = (bits ^ bits >> np.uint32(16)) * np.uint32(0x85EBCA6B)
         bits = ((bits ^ bits >> np.uint32(13)) + np.uint32(seed >> 32)) * np.uint32(0xC2B2AE35)
         stays = (bits ^ bits >> np.uint32(16)) >> np.uint32(1) < least
-        with np.errstate(invalid="ignore"):        # infinity times zero, as in C
+        with np.errstate(invalid="ignore"):  # infinity times zero, as in C
             np.multiply(x[some], stays * (np.float32(1) / keep), out=out[some])
 
 
@@ -156,23 +177,26 @@ def _dense(x: Tensor) -> Tensor:
 
 def _given_upstream(operator: CustomOpDef, room: Callable[[Tensor], Tensor]) -> None:
     """operator(x, upstream, setting): its gradient is the same with what comes from above. `room`: the result, not filled."""
+
     def keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(inputs[0])
         ctx.setting = inputs[2]
 
     operator.register_fake(lambda x, *rest: room(x))
-    operator.register_autograd(lambda ctx, upstream: (operator(*ctx.saved_tensors, upstream, ctx.setting), None, None),
-                               setup_context=keep)
+    operator.register_autograd(
+        lambda ctx, upstream: (operator(*ctx.saved_tensors, upstream, ctx.setting), None, None), setup_context=keep
+    )
 
 
 def _linear(operator: CustomOpDef, room: Callable[[Tensor], Tensor], sign: float) -> None:
     """operator(x, tensors ..., setting), linear in x: its gradient is the same of the upstream, with `sign` x setting."""
+
     def keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
         ctx.save_for_backward(*inputs[1:-1])
         ctx.setting = inputs[-1]
 
     def passed(ctx: Any, upstream: Tensor) -> tuple[Tensor | None, ...]:
-        saved = ctx.saved_tensors        # asked for once: blocks that are computed again give them once
+        saved = ctx.saved_tensors  # asked for once: blocks that are computed again give them once
         return operator(upstream, *saved, sign * ctx.setting), *[None] * (len(saved) + 1)
 
     operator.register_fake(lambda x, *rest: room(x))

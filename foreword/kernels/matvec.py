@@ -11,8 +11,14 @@ from foreword.kernels.decode import ACTIVATIONS
 from foreword.kernels.tensors import address, served
 
 
-def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor | None = None, activation: str = "",
-           residual: Tensor | None = None) -> Tensor:
+def linear(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    scale: Tensor | None = None,
+    activation: str = "",
+    residual: Tensor | None = None,
+) -> Tensor:
     """x [rows, inputs], weight [outputs, inputs] -> residual + activation(x weight' + bias) [rows, outputs].
 
     A weight of int8 stands for itself times `scale[0]`, plus `scale[1]`, of its output.
@@ -25,18 +31,39 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor 
         raise ValueError(f"x {list(x.shape)} does not fit a weight {list(weight.shape)} of {weight.dtype}")
     residual = None if residual is None else residual.contiguous()
     out = torch.empty(x.size(0), outputs)
-    failed = kernels.linear(address(x), address(weight), address(bias), address(scale), address(residual), address(out),
-                            x.size(0), inputs, outputs, ACTIVATIONS[activation], torch.get_num_threads())
+    failed = kernels.linear(
+        address(x),
+        address(weight),
+        address(bias),
+        address(scale),
+        address(residual),
+        address(out),
+        x.size(0),
+        inputs,
+        outputs,
+        ACTIVATIONS[activation],
+        torch.get_num_threads(),
+    )
     return in_torch(x, weight, bias, scale, activation, residual) if failed else out
 
 
-def in_torch(x: Tensor, weight: Tensor, bias: Tensor | None = None, scale: Tensor | None = None, activation: str = "",
-             residual: Tensor | None = None) -> Tensor:
+def in_torch(
+    x: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    scale: Tensor | None = None,
+    activation: str = "",
+    residual: Tensor | None = None,
+) -> Tensor:
     """`linear` for any number of rows, on any device."""
     out = F.linear(x, weight, bias) if scale is None else by_pieces(x, weight, bias, scale)
     if activation:
-        out = {"relu": F.relu, "relu_squared": lambda y: F.relu(y).square(), "gelu_erf": F.gelu,
-               "gelu_tanh": lambda y: F.gelu(y, approximate="tanh")}[activation](out)
+        out = {
+            "relu": F.relu,
+            "relu_squared": lambda y: F.relu(y).square(),
+            "gelu_erf": F.gelu,
+            "gelu_tanh": lambda y: F.gelu(y, approximate="tanh"),
+        }[activation](out)
     return out if residual is None else residual + out
 
 

@@ -14,13 +14,22 @@ import numpy as np
 from foreword.kernels import build
 
 SOURCE = Path(__file__).with_name("tokenize.c")
-SIGNATURES = {"unseen": "pllp>l", "learn": "pppl>p", "forget": "p", "encode": "ppplpp>l", "count_words": "pplpp",
-              "find_marks": "plpiip", "carry_marks": "pplpppp"}
+SIGNATURES = {
+    "unseen": "pllp>l",
+    "learn": "pppl>p",
+    "forget": "p",
+    "encode": "ppplpp>l",
+    "count_words": "pplpp",
+    "find_marks": "plpiip",
+    "carry_marks": "pplpppp",
+}
 
 
 @cache
 def library() -> ctypes.CDLL | None:
-    return build.library(SOURCE, SIGNATURES, "text is encoded by the libraries alone, several times slower", build.ONE_THREAD)
+    return build.library(
+        SOURCE, SIGNATURES, "text is encoded by the libraries alone, several times slower", build.ONE_THREAD
+    )
 
 
 def address(array: np.ndarray) -> int:

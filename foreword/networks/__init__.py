@@ -2,12 +2,15 @@
 
 from foreword.basics.registry import Registry
 
-KINDS = Registry("network", {
-    "causal_transformer": "foreword.networks.causal:CausalTransformerSpec",
-    "bidirectional_transformer": "foreword.networks.bidirectional:BidirectionalTransformerSpec",
-    "segment_transformer": "foreword.networks.segment:SegmentTransformerSpec",
-    "encoder_decoder": "foreword.networks.encoder_decoder:EncoderDecoderSpec",
-    "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",
-    "recurrent": "foreword.networks.recurrent:RecurrentSpec",
-})
+KINDS = Registry(
+    "network",
+    {
+        "causal_transformer": "foreword.networks.causal:CausalTransformerSpec",
+        "bidirectional_transformer": "foreword.networks.bidirectional:BidirectionalTransformerSpec",
+        "segment_transformer": "foreword.networks.segment:SegmentTransformerSpec",
+        "encoder_decoder": "foreword.networks.encoder_decoder:EncoderDecoderSpec",
+        "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",
+        "recurrent": "foreword.networks.recurrent:RecurrentSpec",
+    },
+)
 OVER = Registry("network over another", {"features": "foreword.networks.features:FeaturesSpec"})

@@ -18,11 +18,11 @@ from foreword.tokens.vocabulary import Vocabulary
 class Inputs:
     """What a network may read; each says which fields it understands (`Network.reads`)."""
 
-    ids: Tensor                          # [batch, positions]
-    real: Tensor | None = None           # [batch, positions], False at padding; None: every position is a token
-    segments: Tensor | None = None       # [batch, positions], 0 for the first text, 1 for the second
-    source: Tensor | None = None         # [batch, source positions], another sequence: what is read before `ids` are written
-    source_real: Tensor | None = None    # [batch, source positions], False at padding
+    ids: Tensor  # [batch, positions]
+    real: Tensor | None = None  # [batch, positions], False at padding; None: every position is a token
+    segments: Tensor | None = None  # [batch, positions], 0 for the first text, 1 for the second
+    source: Tensor | None = None  # [batch, source positions], another sequence: what is read before `ids` are written
+    source_real: Tensor | None = None  # [batch, source positions], False at padding
 
     def rows(self, start: int, stop: int) -> Inputs:
         return replace(self, **{name: value[start:stop] for name, value in self._tensors()})
@@ -36,10 +36,10 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Output:
-    last: Tensor                                             # [batch, positions, width]
-    layers: tuple[Tensor, ...] = ()                          # after the embeddings and after each layer
+    last: Tensor  # [batch, positions, width]
+    layers: tuple[Tensor, ...] = ()  # after the embeddings and after each layer
     state: State = None
-    costs: dict[str, Tensor] = field(default_factory=dict)   # what the network itself charges (pondering, balance)
+    costs: dict[str, Tensor] = field(default_factory=dict)  # what the network itself charges (pondering, balance)
 
 
 class Network(nn.Module):
@@ -47,7 +47,7 @@ class Network(nn.Module):
 
     reads: ClassVar[frozenset[str]] = frozenset({"ids"})
     width: int
-    context: int | None = None           # the most positions it can read at once; None: no limit
+    context: int | None = None  # the most positions it can read at once; None: no limit
 
     @property
     def reach(self) -> int | None:
@@ -87,9 +87,9 @@ class Network(nn.Module):
 class NetworkSpec(Spec):
     """The settings of a network; `build` makes it for a vocabulary."""
 
-    trained_by: ClassVar[str] = "gradient"                           # the kind of training
+    trained_by: ClassVar[str] = "gradient"  # the kind of training
     reads: ClassVar[frozenset[str]] = frozenset({"ids"})
-    abilities: ClassVar[frozenset[str]] = frozenset({"embed"})       # whatever it was trained for; objectives add to them
+    abilities: ClassVar[frozenset[str]] = frozenset({"embed"})  # whatever it was trained for; objectives add to them
 
     def build(self, vocabulary: Vocabulary) -> Network:
         raise TypeError(f"{type(self).__name__} has no build.")
@@ -99,7 +99,7 @@ class Model(nn.Module):
     """A network and the heads that read it."""
 
     network: Network
-    heads: Any        # an nn.ModuleDict; each objective knows the type of its own
+    heads: Any  # an nn.ModuleDict; each objective knows the type of its own
 
     def __init__(self, network: Network, heads: dict[str, nn.Module]):
         super().__init__()
@@ -109,8 +109,10 @@ class Model(nn.Module):
     def weights(self) -> dict[str, Tensor]:
         """Every tensor that is saved, once, by name: a tied weight appears under the first of its names."""
         computed = set(map(id, self.computed()))
-        return {**dict(self.named_parameters()),
-                **{name: buffer for name, buffer in self.named_buffers() if id(buffer) not in computed}}
+        return {
+            **dict(self.named_parameters()),
+            **{name: buffer for name, buffer in self.named_buffers() if id(buffer) not in computed},
+        }
 
     def computed(self) -> list[Tensor]:
         """Buffers that are not saved, because building the network computes them."""

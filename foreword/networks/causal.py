@@ -27,8 +27,8 @@ class CausalTransformerSpec(StackSpec, NetworkSpec):
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
     chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "visible": VISIBLE}
     context: int
-    visible: SerializeAsAny[VisibleSpec] = Dense()        # what each layer sees of the past
-    embedding_norm: bool = False        # the vectors of the tokens are normalised before the first block
+    visible: SerializeAsAny[VisibleSpec] = Dense()  # what each layer sees of the past
+    embedding_norm: bool = False  # the vectors of the tokens are normalised before the first block
 
     def build(self, vocabulary: Vocabulary) -> CausalTransformer:
         return CausalTransformer(self, vocabulary.size)
@@ -38,7 +38,7 @@ class Remembered(NamedTuple):
     """The keys and values of every layer, and which of their positions are tokens (None: all)."""
 
     layers: tuple[KeyValues, ...]
-    real: Tensor | None        # [batch, positions]
+    real: Tensor | None  # [batch, positions]
 
 
 class CausalTransformer(Transformer):
@@ -56,8 +56,14 @@ class CausalTransformer(Transformer):
         layers, seen = self.through(inputs.ids, positions, self.pattern, state.layers if state else None, real)
         return Output(self.norm(layers[-1]), tuple(layers), Remembered(tuple(seen), real))
 
-    def through(self, ids: Tensor, positions: Tensor, pattern: Backward, past: Sequence[Past] | None = None,
-                real: Tensor | None = None) -> tuple[list[Tensor], list[KeyValues]]:
+    def through(
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        pattern: Backward,
+        past: Sequence[Past] | None = None,
+        real: Tensor | None = None,
+    ) -> tuple[list[Tensor], list[KeyValues]]:
         """What each layer makes of ids that stand at these positions, and what it remembers of them."""
         x = self.widen(self.embeddings(ids, positions))
         before = past[0].keys.size(2) if past and isinstance(past[0], KeyValues) else 0
@@ -86,10 +92,9 @@ class CausalTransformer(Transformer):
         if real is None:
             start = state.layers[0].keys.size(2) if state else 0
             return torch.arange(start, start + ids.size(1), device=ids.device)
-        return (real.cumsum(1)[:, -ids.size(1):] - 1).clamp(min=0)
-
+        return (real.cumsum(1)[:, -ids.size(1) :] - 1).clamp(min=0)
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
-        if self.spec.positions.between:        # a cache whose rows differ in length has no common distances
+        if self.spec.positions.between:  # a cache whose rows differ in length has no common distances
             return NeuralReader(self, head, vocabulary, Inputs)
         return Decoder(self, head, vocabulary, Inputs)

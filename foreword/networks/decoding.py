@@ -21,20 +21,23 @@ from foreword.parts.visible import Packed, Reached
 if TYPE_CHECKING:
     from foreword.networks.causal import CausalTransformer
 
-SPARE = 64        # places for new tokens that a cache begins with
+SPARE = 64  # places for new tokens that a cache begins with
 
 
 @dataclass
 class Layer:
     """One layer of a cache while one token per row is read: the token takes the place after what its row remembers."""
 
-    keys: Tensor           # [batch, heads, room, size]
+    keys: Tensor  # [batch, heads, room, size]
     values: Tensor
-    lengths: Tensor        # [batch], without the new token
+    lengths: Tensor  # [batch], without the new token
 
     def then(self, later: KeyValues) -> KeyValues:
         rows = torch.arange(len(self.lengths), device=self.lengths.device)
-        self.keys[rows, :, self.lengths], self.values[rows, :, self.lengths] = later.keys[:, :, 0], later.values[:, :, 0]
+        self.keys[rows, :, self.lengths], self.values[rows, :, self.lengths] = (
+            later.keys[:, :, 0],
+            later.values[:, :, 0],
+        )
         return KeyValues(self.keys, self.values)
 
 
@@ -46,8 +49,8 @@ class Cache:
     """
 
     def __init__(self, kept: Tensor, ids: np.ndarray):
-        self.kept = kept       # [layers, 2, batch, heads, room, size]
-        self.ids = ids         # [batch, room]
+        self.kept = kept  # [layers, 2, batch, heads, room, size]
+        self.ids = ids  # [batch, room]
         self.step = 0
 
     @staticmethod
@@ -82,8 +85,8 @@ class Reading:
     """Where a Decoder stands. One may read on from it as often as one likes; from the second time on it takes a copy."""
 
     cache: Cache
-    lengths: np.ndarray        # [batch] how much each row remembers
-    step: int = 0              # of the cache, where this reading stands
+    lengths: np.ndarray  # [batch] how much each row remembers
+    step: int = 0  # of the cache, where this reading stands
 
 
 class Decoder(NeuralReader):
@@ -97,7 +100,7 @@ class Decoder(NeuralReader):
 
     @torch.inference_mode()
     def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, Reading]:
-        texts = [row[-self.limit:] for row in first_tokens(prompts, self.vocabulary)]
+        texts = [row[-self.limit :] for row in first_tokens(prompts, self.vocabulary)]
         lengths = np.array([len(text) for text in texts])
         spec, longest = self.network.spec, int(lengths.max())
         like = self.network.table().new_empty(spec.layers, 2, 0, spec.heads, 0, spec.width // spec.heads)
@@ -110,7 +113,9 @@ class Decoder(NeuralReader):
                 length = len(texts[rows[0]])
                 last[rows], cache.ids[rows, :length] = hidden[end - 1], texts[rows[0]]
                 for layer, (keys, values) in zip(cache.kept, seen):
-                    layer[0, rows, :, :length], layer[1, rows, :, :length] = (x[0, :, end - length: end] for x in (keys, values))
+                    layer[0, rows, :, :length], layer[1, rows, :, :length] = (
+                        x[0, :, end - length : end] for x in (keys, values)
+                    )
         return self.head.log_probs(last), Reading(cache, lengths)
 
     def _groups(self, texts: list[np.ndarray]) -> Iterator[list[list[int]]]:
@@ -128,8 +133,10 @@ class Decoder(NeuralReader):
 
     def _read(self, texts: list[np.ndarray]) -> tuple[Tensor, list[KeyValues]]:
         """Texts one behind the other, in one pass: vectors [tokens, width], and keys and values of every layer."""
-        ids, positions = (torch.from_numpy(np.concatenate(parts))[None].to(self.device)
-                          for parts in (texts, [np.arange(len(text)) for text in texts]))
+        ids, positions = (
+            torch.from_numpy(np.concatenate(parts))[None].to(self.device)
+            for parts in (texts, [np.arange(len(text)) for text in texts])
+        )
         layers, seen = self.network.through(ids, positions, Packed(tuple(map(len, texts))))
         return self.network.norm(layers[-1])[0], seen
 
@@ -164,7 +171,7 @@ class Decoder(NeuralReader):
     def _advance_full(self, tokens: np.ndarray, state: Reading) -> tuple[Tensor, Reading]:
         """The positions are used up: a row that is full reads its later half again and goes on from there."""
         full, rest = (np.flatnonzero(which) for which in (state.lengths == self.limit, state.lengths < self.limit))
-        half = state.cache.ids[full, self.limit - self.limit // 2: self.limit]
+        half = state.cache.ids[full, self.limit - self.limit // 2 : self.limit]
         log_probs, fresh = self.begin(list(np.concatenate([half, tokens[full, None]], 1)))
         if not len(rest):
             return log_probs, fresh

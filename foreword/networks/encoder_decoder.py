@@ -19,9 +19,9 @@ from foreword.tokens.vocabulary import Vocabulary
 class EncoderDecoderSpec(StackSpec, NetworkSpec):
     kind: Literal["encoder_decoder"] = "encoder_decoder"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "source", "source_real"})
-    abilities: ClassVar[frozenset[str]] = frozenset()        # what its objective names
-    context: int                              # positions of the source, and of the target
-    decoder_layers: int | None = None         # as many as the encoder's by default
+    abilities: ClassVar[frozenset[str]] = frozenset()  # what its objective names
+    context: int  # positions of the source, and of the target
+    decoder_layers: int | None = None  # as many as the encoder's by default
 
     def build(self, vocabulary: Vocabulary) -> EncoderDecoder:
         return EncoderDecoder(self, vocabulary.size)
@@ -43,7 +43,7 @@ class EncoderDecoder(Network):
         below = spec.model_copy(update={"layers": spec.decoder_layers or spec.layers})
         self.embeddings = Embeddings(spec, vocabulary, both_ways=True)
         self.targets = Embeddings(spec, vocabulary)
-        self.targets.tokens = self.embeddings.tokens        # one table for both sides
+        self.targets.tokens = self.embeddings.tokens  # one table for both sides
         self.widen = widening(spec)
         self.encoder, self.decoder = spec.blocks(), below.blocks(cross=True)
         self.encoder_norm, self.norm = spec.last_norm(), spec.last_norm()
@@ -79,8 +79,11 @@ class EncoderDecoder(Network):
 
     def levels(self) -> list[list[nn.Parameter]]:
         """Those of the target: what reads the source lies below all of them."""
-        below = {id(p): p for part in (self.embeddings, self.targets, self.widen, self.encoder, self.encoder_norm)
-                 for p in part.parameters()}
+        below = {
+            id(p): p
+            for part in (self.embeddings, self.targets, self.widen, self.encoder, self.encoder_norm)
+            for p in part.parameters()
+        }
         return [list(below.values()), *(list(block.parameters()) for block in self.decoder)]
 
     def draw(self, module: nn.Module) -> None:

@@ -20,7 +20,9 @@ from foreword.networks import KINDS
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.tokens.vocabulary import Vocabulary
 
-READERS = Registry("reader", {"linear": "foreword.networks.features:Straight", "bilstm": "foreword.networks.features:BiLstm"})
+READERS = Registry(
+    "reader", {"linear": "foreword.networks.features:Straight", "bilstm": "foreword.networks.features:BiLstm"}
+)
 
 
 class ReaderSpec(Spec):
@@ -59,8 +61,8 @@ class BiLstm(ReaderSpec):
 
     kind: Literal["bilstm"] = "bilstm"
     layers: int = 2
-    width: int | None = None        # of both directions together; as wide as what is read by default
-    dropout: float = 0.5            # on what every layer reads
+    width: int | None = None  # of both directions together; as wide as what is read by default
+    dropout: float = 0.5  # on what every layer reads
 
     def faults(self) -> list[tuple[str, str]]:
         found = [("layers", f"layers must be at least 1 (it says {self.layers}).")] if self.layers < 1 else []
@@ -79,15 +81,18 @@ class BothEnds(nn.Module):
     def __init__(self, inputs: int, width: int, layers: int, dropout: float):
         super().__init__()
         self.drop = nn.Dropout(dropout)
-        self.lstm = nn.LSTM(inputs, width // 2, layers, batch_first=True, bidirectional=True,
-                            dropout=dropout if layers > 1 else 0.0)
+        self.lstm = nn.LSTM(
+            inputs, width // 2, layers, batch_first=True, bidirectional=True, dropout=dropout if layers > 1 else 0.0
+        )
 
     def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
         """x [batch, positions, inputs], real [batch, positions] -> [batch, positions, width]; padding is not read."""
         x = self.drop(x)
         if real is None:
             return self.lstm(x)[0]
-        order = real.int().argsort(dim=1, descending=True, stable=True)[..., None]      # tokens first, whichever side they are on
+        order = real.int().argsort(dim=1, descending=True, stable=True)[
+            ..., None
+        ]  # tokens first, whichever side they are on
         lengths = real.sum(1).clamp(min=1).cpu()
         packed = pack_padded_sequence(x.gather(1, order.expand_as(x)), lengths, batch_first=True, enforce_sorted=False)
         made, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.size(1))
@@ -103,7 +108,9 @@ class Mix(nn.Module):
 
     def forward(self, layers: Sequence[Tensor]) -> Tensor:
         """layers, each [..., width] -> [..., width]"""
-        if self.norm:        # of each vector (Ba et al. 2016): theirs was of a whole batch, and one row then changes another's
+        if (
+            self.norm
+        ):  # of each vector (Ba et al. 2016): theirs was of a whole batch, and one row then changes another's
             layers = [F.layer_norm(layer, layer.shape[-1:]) for layer in layers]
         parts = [share * layer for share, layer in zip(self.weight.softmax(0), layers, strict=True)]
         return self.scale * torch.stack(parts).sum(0)
@@ -114,10 +121,10 @@ class FeaturesSpec(NetworkSpec):
     chosen: ClassVar[Mapping[str, Registry]] = {"trunk": KINDS, "reader": READERS}
     trunk: SerializeAsAny[NetworkSpec]
     reader: SerializeAsAny[ReaderSpec] = Straight()
-    norm: bool = False        # layers are normalised before they are mixed ("in some cases it also helped", section 3.2)
+    norm: bool = False  # layers are normalised before they are mixed ("in some cases it also helped", section 3.2)
 
     @property
-    def reads(self) -> frozenset[str]:        # type: ignore[override]
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
         return self.trunk.reads
 
     @property
@@ -138,7 +145,7 @@ class Features(Network):
         self.kept = FeatureCache()
 
     @property
-    def reads(self) -> frozenset[str]:        # type: ignore[override]
+    def reads(self) -> frozenset[str]:  # type: ignore[override]
         return self.trunk.reads
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
@@ -153,7 +160,7 @@ class Features(Network):
 
     def train(self, mode: bool = True) -> Features:
         super().train(mode)
-        self.trunk.eval()        # what is frozen has no dropout either
+        self.trunk.eval()  # what is frozen has no dropout either
         return self
 
     def tables(self) -> dict[str, Tensor]:
@@ -182,7 +189,7 @@ class FeatureCache:
     def of(self, inputs: Inputs, network: Features) -> list[Tensor]:
         weights = list(network.trunk.parameters())
         version = weights[0].dtype, weights[0].device, sum(weight._version for weight in weights)
-        if version != self.version:        # other weights were put in their place
+        if version != self.version:  # other weights were put in their place
             self.rows, self.bytes, self.version = {}, 0, version
         batch, positions = inputs.ids.shape
         real = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
@@ -194,8 +201,10 @@ class FeatureCache:
 
     def _row(self, inputs: Inputs, number: int, there: Tensor, network: Features) -> Tensor:
         """[layers, tokens, width]"""
-        alone = Inputs(inputs.ids[number][there][None],
-                       segments=None if inputs.segments is None else inputs.segments[number][there][None])
+        alone = Inputs(
+            inputs.ids[number][there][None],
+            segments=None if inputs.segments is None else inputs.segments[number][there][None],
+        )
         key = tuple(part.cpu().numpy().tobytes() for part in (alone.ids, alone.segments) if part is not None)
         if key in self.rows:
             return self.rows[key]

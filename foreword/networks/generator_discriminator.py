@@ -16,8 +16,8 @@ from foreword.tokens.vocabulary import Vocabulary
 
 
 class GeneratorDiscriminatorSpec(BidirectionalTransformerSpec):
-    kind: Literal["generator_discriminator"] = "generator_discriminator"        # type: ignore[assignment]
-    generator: float = 0.25        # its width and heads, as a share of the discriminator's
+    kind: Literal["generator_discriminator"] = "generator_discriminator"  # type: ignore[assignment]
+    generator: float = 0.25  # its width and heads, as a share of the discriminator's
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()
@@ -30,10 +30,11 @@ class GeneratorDiscriminatorSpec(BidirectionalTransformerSpec):
         width = max(1, round(self.generator * self.width / heads)) * heads
         inner = max(1, round(self.generator * (self.inner or 4 * self.width)))
         same = {name: getattr(self, name) for name in BidirectionalTransformerSpec.model_fields if name != "kind"}
-        return BidirectionalTransformerSpec(**{**same, "width": width, "heads": heads, "inner": inner,
-                                               "embedding": self.token_width})
+        return BidirectionalTransformerSpec(
+            **{**same, "width": width, "heads": heads, "inner": inner, "embedding": self.token_width}
+        )
 
-    def build(self, vocabulary: Vocabulary) -> GeneratorDiscriminator:        # type: ignore[override]
+    def build(self, vocabulary: Vocabulary) -> GeneratorDiscriminator:  # type: ignore[override]
         return GeneratorDiscriminator(self, vocabulary.size)
 
 

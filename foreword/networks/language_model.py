@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from foreword.networks.base import Network
 
 
-State = Any    # made and read only by the model it belongs to; None means "nothing remembered".
+State = Any  # made and read only by the model it belongs to; None means "nothing remembered".
 #                Every tensor in it has the batch as its first dimension.
-Logs = Any     # log-probabilities: numpy of count models, torch of networks
+Logs = Any  # log-probabilities: numpy of count models, torch of networks
 
 
 class LanguageModel(Protocol):
     """What generation, evaluation and mixtures ask. Count models answer in numpy, networks in torch."""
 
-    context: int | None        # the most tokens it can read at once; None: no limit
-    reach: int | None          # how far back it can see; None: no limit
+    context: int | None  # the most tokens it can read at once; None: no limit
+    reach: int | None  # how far back it can see; None: no limit
     vocabulary: Vocabulary
 
     def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Logs, State]:
@@ -64,7 +64,7 @@ class _Reading:
 class NeuralReader:
     """A network that reads left to right, asked one token at a time or a whole text at once."""
 
-    tokens_at_once = POSITIONS        # that one call of the network takes
+    tokens_at_once = POSITIONS  # that one call of the network takes
 
     def __init__(self, network: Network, head: Any, vocabulary: Vocabulary, inputs: Callable[..., Any]):
         self.network, self.head, self.vocabulary, self.inputs = network, head, vocabulary, inputs
@@ -77,12 +77,12 @@ class NeuralReader:
     @torch.inference_mode()
     def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, State]:
         rows = first_tokens(prompts, self.vocabulary)
-        kept = [row if self.context is None else row[-self.context:] for row in rows]
+        kept = [row if self.context is None else row[-self.context :] for row in rows]
         longest = max(len(row) for row in kept)
         ids = np.zeros((len(kept), longest), np.int64)
         real = np.zeros((len(kept), longest), bool)
-        for row, out, there in zip(kept, ids, real):         # the newest token of every row stands last
-            out[longest - len(row):], there[longest - len(row):] = row, True
+        for row, out, there in zip(kept, ids, real):  # the newest token of every row stands last
+            out[longest - len(row) :], there[longest - len(row) :] = row, True
         padding = None if real.all() else torch.from_numpy(real).to(self.device)
         output = self.network(self.inputs(torch.from_numpy(ids).to(self.device), real=padding))
         return self.head.log_probs(output.last[:, -1]), _Reading(output.state, kept)
@@ -94,7 +94,9 @@ class NeuralReader:
             rows = [np.append(row, token) for row, token in zip(rows, np.asarray(tokens, np.int64))]
             if max(map(len, rows)) > self.context:
                 # the positions are used up: a row that is full reads its later half again and goes on from there
-                return self.begin([row if len(row) <= self.context else row[-(self.context // 2 + 1):] for row in rows])
+                return self.begin(
+                    [row if len(row) <= self.context else row[-(self.context // 2 + 1) :] for row in rows]
+                )
         ids = torch.as_tensor(np.asarray(tokens, np.int64)[:, None], device=self.device)
         output = self.network(self.inputs(ids), state.state)
         return self.head.log_probs(output.last[:, -1]), _Reading(output.state, rows)
@@ -111,7 +113,7 @@ class NeuralReader:
             return _Reading(tree_unflatten([torch.cat(both) for both in zip(mine, theirs)], form), rows)
         if self.context is None:
             raise TypeError(f"what {type(self.network).__name__} remembers of texts of unequal length cannot be joined")
-        return self.begin(rows)[1]        # what is remembered differs in length: the texts are read again
+        return self.begin(rows)[1]  # what is remembered differs in length: the texts are read again
 
     @torch.inference_mode()
     def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
@@ -129,18 +131,18 @@ class NeuralReader:
         wanted = np.zeros((len(sequences), longest), bool)
         for i, (sequence, start) in enumerate(zip(sequences, starts)):
             ids[i, : len(sequence)] = sequence
-            wanted[i, max(start, 1) - 1: len(sequence) - 1] = True      # a first token has nothing before it
+            wanted[i, max(start, 1) - 1 : len(sequence) - 1] = True  # a first token has nothing before it
         placed = torch.from_numpy(ids).to(self.device)
         nats = np.zeros(wanted.shape)
         state = None
         piece = self.context or 1024
-        for at in range(0, longest, piece):           # a network without a limit carries its state from piece to piece
+        for at in range(0, longest, piece):  # a network without a limit carries its state from piece to piece
             stop = min(at + piece, longest)
             output = self.network(self.inputs(placed[:, at:stop]), state)
             state = output.state
             here = torch.from_numpy(wanted[:, at:stop]).to(self.device)
             if bool(here.any()):
-                hidden, targets = output.last[here], placed[:, at + 1: stop + 1][here]
+                hidden, targets = output.last[here], placed[:, at + 1 : stop + 1][here]
                 parts = [self.head.nll(h, t) for h, t in zip(hidden.split(1024), targets.split(1024))]
                 nats[:, at:stop][wanted[:, at:stop]] = torch.cat(parts).double().cpu().numpy()
         return [-row[keep] for row, keep in zip(nats, wanted)]

@@ -33,8 +33,8 @@ class RecurrentSpec(NetworkSpec):
     cell: SerializeAsAny[CellSpec]
     width: int
     layers: int = 1
-    embedding: int | None = None        # width of the word vectors; `width` by default
-    dropout: float = 0.0                # on the word vectors, between layers and on the last output
+    embedding: int | None = None  # width of the word vectors; `width` by default
+    dropout: float = 0.0  # on the word vectors, between layers and on the last output
     initial: RecurrentInitial = RecurrentInitial()
 
     def faults(self) -> list[tuple[str, str]]:
@@ -63,7 +63,7 @@ class Recurrent(Network):
             layers, state = self.cell(x, state)
         else:
             layers, state = self._around_padding(x, state, inputs.real)
-        carried = tree_map(lambda part: part.detach(), state)        # no gradient across calls
+        carried = tree_map(lambda part: part.detach(), state)  # no gradient across calls
         return Output(self.drop(layers[-1]), (x, *layers), carried)
 
     def _around_padding(self, x: Tensor, state: State, real: Tensor) -> tuple[list[Tensor], State]:
@@ -71,8 +71,9 @@ class Recurrent(Network):
         outputs = []
         for now, there in zip(x.split(1, 1), real.unbind(1)):
             out, after = self.cell(now, state)
-            state = tree_map(lambda new, old, t=there: torch.where(t.view(-1, *[1] * (new.dim() - 1)), new, old),
-                             after, state)
+            state = tree_map(
+                lambda new, old, t=there: torch.where(t.view(-1, *[1] * (new.dim() - 1)), new, old), after, state
+            )
             outputs.append(out)
         return [torch.cat(layer, 1) for layer in zip(*outputs)], state
 

@@ -21,8 +21,8 @@ from foreword.tokens.vocabulary import Vocabulary
 class SegmentTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["segment_transformer"] = "segment_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
-    context: None = None                 # a segment may have any length
-    memory: int = 128                    # positions that each layer keeps of what it has read before
+    context: None = None  # a segment may have any length
+    memory: int = 128  # positions that each layer keeps of what it has read before
     positions: SerializeAsAny[PositionsSpec] = Relative()
 
     def faults(self) -> list[tuple[str, str]]:
@@ -40,8 +40,8 @@ class SegmentTransformerSpec(StackSpec, NetworkSpec):
 class Memory(NamedTuple):
     """What entered each layer at the last positions, as many of them as there are places; a place may still be empty."""
 
-    layers: tuple[Tensor, ...]        # each [batch, memory, width]
-    real: Tensor                      # [batch, memory], False where there is no token
+    layers: tuple[Tensor, ...]  # each [batch, memory, width]
+    real: Tensor  # [batch, memory], False where there is no token
 
 
 class SegmentTransformer(Transformer):
@@ -69,7 +69,7 @@ class SegmentTransformer(Transformer):
         pattern = CausalPattern() if self.training else Banded(self.spec.memory + 1)
         layers, kept = [x], []
         for block, memory in zip(self.blocks, state.layers):
-            kept.append(self._last(torch.cat([memory, x], 1)).detach())        # no gradient across segments
+            kept.append(self._last(torch.cat([memory, x], 1)).detach())  # no gradient across segments
             x, _ = block(x, pattern, block.remember(memory), real, where)
             layers.append(x)
         return Output(self.norm(x), tuple(layers), Memory(tuple(kept), self._last(real)))
@@ -79,7 +79,7 @@ class SegmentTransformer(Transformer):
         return Memory((layer,) * len(self.blocks), layer.new_zeros(layer.shape[:2], dtype=torch.bool))
 
     def _last(self, x: Tensor) -> Tensor:
-        return x[:, x.size(1) - self.spec.memory:]
+        return x[:, x.size(1) - self.spec.memory :]
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
         return NeuralReader(self, head, vocabulary, Inputs)

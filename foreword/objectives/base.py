@@ -14,17 +14,17 @@ from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Network, Output, State
 from foreword.tokens.tokenizer import Tokenizer
 
-NOTHING = -1        # a target that is not charged
+NOTHING = -1  # a target that is not charged
 T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Batch:
     inputs: Inputs
-    targets: dict[str, Tensor]           # by head; NOTHING where nothing is guessed
-    continues: bool | None = None        # goes on from the batch before; None: batches have nothing to do with each other
+    targets: dict[str, Tensor]  # by head; NOTHING where nothing is guessed
+    continues: bool | None = None  # goes on from the batch before; None: batches have nothing to do with each other
 
-    task: str = ""                       # of several that share a network, the one it is of
+    task: str = ""  # of several that share a network, the one it is of
 
     @property
     def guesses(self) -> dict[str, int]:
@@ -45,7 +45,9 @@ class Batch:
 
     def beside(self, others: Sequence[Batch]) -> Batch:
         """The same inputs, and the targets of all."""
-        return replace(self, targets={name: target for batch in (self, *others) for name, target in batch.targets.items()})
+        return replace(
+            self, targets={name: target for batch in (self, *others) for name, target in batch.targets.items()}
+        )
 
     def rows(self, start: int, stop: int) -> Batch:
         targets = {name: target[start:stop] for name, target in self.targets.items()}
@@ -69,7 +71,7 @@ class Charge:
 
     total: Tensor
     weight: float = 1.0
-    guesses: int | None = None        # how many they are, where only the forward pass knows; None: as the batch says
+    guesses: int | None = None  # how many they are, where only the forward pass knows; None: as the batch says
 
 
 @dataclass(frozen=True)
@@ -92,11 +94,11 @@ class MakeTokenHead(Protocol):
 class Objective(Spec):
     """What to hide from the network, and how to charge it for a wrong guess. Two halves of one idea."""
 
-    writes: ClassVar[frozenset[str]] = frozenset({"ids"})      # the fields of Inputs that `collate` fills
-    overlap: ClassVar[int] = 0                                 # ids that end a row, only guessed: the next row reads them
-    specials: ClassVar[tuple[str, ...]] = ()                   # the special tokens it cannot do without
-    labelled: ClassVar[bool] = False                           # it learns from labelled examples, not from text
-    counts_late: ClassVar[bool] = False                        # some charges have guesses that only the forward pass counts
+    writes: ClassVar[frozenset[str]] = frozenset({"ids"})  # the fields of Inputs that `collate` fills
+    overlap: ClassVar[int] = 0  # ids that end a row, only guessed: the next row reads them
+    specials: ClassVar[tuple[str, ...]] = ()  # the special tokens it cannot do without
+    labelled: ClassVar[bool] = False  # it learns from labelled examples, not from text
+    counts_late: ClassVar[bool] = False  # some charges have guesses that only the forward pass counts
 
     def abilities(self) -> dict[str, frozenset[str]]:
         """What it teaches a model to do, by the head that it takes: "score", "generate", "fill", "predict", "translate"."""
@@ -132,7 +134,7 @@ class Objective(Spec):
 def charge_tokens(model: Model, output: Output, targets: Tensor) -> dict[str, Charge]:
     """Only positions with a target reach the vocabulary: logits are the widest tensor there is."""
     guessed = targets != NOTHING
-    if bool(guessed.all()):        # nothing to leave out: nothing to copy
+    if bool(guessed.all()):  # nothing to leave out: nothing to copy
         hidden, wanted = output.last.flatten(0, -2), targets.flatten()
     else:
         hidden, wanted = output.last[guessed], targets[guessed]

@@ -31,21 +31,23 @@ class ByTask(Objective):
     chosen: ClassVar[Mapping[str, Registry]] = {"tasks": EVERY}
     names: list[str] = []
     tasks: list[SerializeAsAny[Objective]] = []
-    pairs: Literal["stepwise", "classify"] = "stepwise"        # the head for classes of pairs: in steps, or one layer
-    dropouts: dict[str, float] = {}                            # before the last layer of a head, by the name of its task
+    pairs: Literal["stepwise", "classify"] = "stepwise"  # the head for classes of pairs: in steps, or one layer
+    dropouts: dict[str, float] = {}  # before the last layer of a head, by the name of its task
 
     @property
-    def writes(self) -> frozenset[str]:       # type: ignore[override]
+    def writes(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset().union(*(task.writes for task in self.tasks))
 
     @property
-    def specials(self) -> tuple[str, ...]:    # type: ignore[override]
+    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(dict.fromkeys(name for task in self.tasks for name in task.specials))
 
     def faults(self) -> list[tuple[str, str]]:
         found = [(f"tasks.{i}.{name}", what) for i, task in enumerate(self.tasks) for name, what in task.faults()]
         if len(set(self.names)) != len(self.tasks):
-            found.append(("names", f"{len(self.tasks)} tasks need {len(self.tasks)} different names (it says {self.names})."))
+            found.append(
+                ("names", f"{len(self.tasks)} tasks need {len(self.tasks)} different names (it says {self.names}).")
+            )
         if wrong := [name for name in self.names if not name or "." in name]:
             found.append(("names", f"a name must have a letter and no full stop (it says {wrong})."))
         return found
@@ -64,11 +66,15 @@ class ByTask(Objective):
         task, own = self.task(name), head_of(name)
         if isinstance(task, FromExamples):
             return Model(model.network, {task.name: model.heads[own]})
-        return Model(model.network, {key.removeprefix(f"{own}:"): head for key, head in model.heads.items()
-                                     if key.startswith(f"{own}:")})
+        return Model(
+            model.network,
+            {key.removeprefix(f"{own}:"): head for key, head in model.heads.items() if key.startswith(f"{own}:")},
+        )
 
     def abilities(self) -> dict[str, frozenset[str]]:
-        return {head_of(name): frozenset({"predict"}) for name in self.names if isinstance(self.task(name), FromExamples)}
+        return {
+            head_of(name): frozenset({"predict"}) for name in self.names if isinstance(self.task(name), FromExamples)
+        }
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
         found: dict[str, nn.Module] = {}

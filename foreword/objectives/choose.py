@@ -34,7 +34,9 @@ class Choose(FromSequences):
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         assert isinstance(batch, ExampleBatch)
         table = side_by_side(self.scores(model, output, batch))
-        return {self.name: Charge(F.cross_entropy(table, batch.targets[self.name], ignore_index=NOTHING, reduction="sum"))}
+        return {
+            self.name: Charge(F.cross_entropy(table, batch.targets[self.name], ignore_index=NOTHING, reduction="sum"))
+        }
 
 
 def sequence_scores(head: SequenceHead, output: Output, batch: ExampleBatch) -> list[Tensor]:
@@ -45,4 +47,6 @@ def sequence_scores(head: SequenceHead, output: Output, batch: ExampleBatch) -> 
 
 def side_by_side(scores: Sequence[Tensor]) -> Tensor:
     """[examples, most answers]; an answer that is not there, where others have more of them, is out of the question."""
-    return torch.nn.utils.rnn.pad_sequence(list(scores), batch_first=True, padding_value=torch.finfo(scores[0].dtype).min / 2)
+    return torch.nn.utils.rnn.pad_sequence(
+        list(scores), batch_first=True, padding_value=torch.finfo(scores[0].dtype).min / 2
+    )

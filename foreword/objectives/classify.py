@@ -25,7 +25,11 @@ class Classify(FromSequences):
     labels: tuple[str, ...]
 
     def faults(self) -> list[tuple[str, str]]:
-        return [] if len(self.labels) > 1 else [("labels", f"there must be at least two classes (it says {list(self.labels)}).")]
+        return (
+            []
+            if len(self.labels) > 1
+            else [("labels", f"there must be at least two classes (it says {list(self.labels)}).")]
+        )
 
     def head(self, width: int) -> SequenceHead:
         return self.sequence_head(width, len(self.labels), bias=self.reading == "first")
@@ -40,7 +44,9 @@ class Classify(FromSequences):
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         assert isinstance(batch, ExampleBatch)
         logits = self.logits(model, output, batch)
-        return {self.name: Charge(F.cross_entropy(logits, batch.targets[self.name], ignore_index=NOTHING, reduction="sum"))}
+        return {
+            self.name: Charge(F.cross_entropy(logits, batch.targets[self.name], ignore_index=NOTHING, reduction="sum"))
+        }
 
     def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:
         return list(self.logits(model, output, batch))

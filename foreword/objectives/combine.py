@@ -23,18 +23,18 @@ class Together(Objective):
     kind: Literal["together"] = "together"
     chosen: ClassVar[Mapping[str, Registry]] = {"parts": EVERY}
     parts: list[SerializeAsAny[Objective]]
-    weights: list[float] | None = None        # one for each part; all 1 by default
+    weights: list[float] | None = None  # one for each part; all 1 by default
 
     @property
-    def writes(self) -> frozenset[str]:       # type: ignore[override]
+    def writes(self) -> frozenset[str]:  # type: ignore[override]
         return frozenset().union(*(part.writes for part in self.parts))
 
     @property
-    def labelled(self) -> bool:               # type: ignore[override]
+    def labelled(self) -> bool:  # type: ignore[override]
         return any(part.labelled for part in self.parts)
 
     @property
-    def specials(self) -> tuple[str, ...]:    # type: ignore[override]
+    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(dict.fromkeys(name for part in self.parts for name in part.specials))
 
     def faults(self) -> list[tuple[str, str]]:
@@ -42,11 +42,13 @@ class Together(Objective):
         if not self.parts:
             found.append(("parts", "together needs at least one objective."))
         if self.weights is not None and len(self.weights) != len(self.parts):
-            found.append(("weights", f"{len(self.parts)} parts need {len(self.parts)} weights, not {len(self.weights)}."))
+            found.append(
+                ("weights", f"{len(self.parts)} parts need {len(self.parts)} weights, not {len(self.weights)}.")
+            )
         return found
 
     @property
-    def overlap(self) -> int:                 # type: ignore[override]
+    def overlap(self) -> int:  # type: ignore[override]
         return max(part.overlap for part in self.parts)
 
     def abilities(self) -> dict[str, frozenset[str]]:

@@ -20,7 +20,7 @@ class Talk(Objective):
 
     kind: Literal["dialogue"] = "dialogue"
     overlap: ClassVar[int] = 1
-    reverse: bool = False        # the newest turn first; the words of a turn keep their order
+    reverse: bool = False  # the newest turn first; the words of a turn keep their order
 
     def abilities(self) -> dict[str, frozenset[str]]:
         return {"tokens": frozenset({"score", "generate"})}
@@ -53,17 +53,20 @@ class Talk(Objective):
 
     def statistics(self, batch: Batch, tokenizer: Tokenizer) -> dict[str, float | int]:
         targets = batch.targets["tokens"]
-        return {"guesses": int((targets != NOTHING).sum()), "replies": int((targets == tokenizer.special("[end]")).sum()),
-                "of positions: guessed": float((targets != NOTHING).float().mean())}
+        return {
+            "guesses": int((targets != NOTHING).sum()),
+            "replies": int((targets == tokenizer.special("[end]")).sum()),
+            "of positions: guessed": float((targets != NOTHING).float().mean()),
+        }
 
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
         ids, targets = batch.inputs.ids[row].numpy(), batch.targets["tokens"][row].numpy()
         last = int(np.flatnonzero(targets != NOTHING)[-1]) if (targets != NOTHING).any() else -1
-        whole = np.append(ids[: last + 1], targets[last: last + 1])
+        whole = np.append(ids[: last + 1], targets[last : last + 1])
         guessed = np.append([False], targets[: last + 1] != NOTHING)
         at, lines = 0, []
         for turn in split_turns(whole, tokenizer.special("[end]")):
-            sign = "guesses" if guessed[at: at + len(turn)].any() else "reads  "
+            sign = "guesses" if guessed[at : at + len(turn)].any() else "reads  "
             lines.append(f"{sign} {tokenizer.decode(turn, keep_specials=True)}")
             at += len(turn)
         return "\n".join([f"{int((targets != NOTHING).sum())} guesses", *lines])

@@ -19,16 +19,16 @@ from foreword.objectives.layout import padded
 from foreword.parts.task_heads import Read, Reading, SequenceHead
 from foreword.tokens.tokenizer import Tokenizer
 
-Unit = Literal["example", "sequence", "value"]        # what counts as one guess of a target
+Unit = Literal["example", "sequence", "value"]  # what counts as one guess of a target
 
 
 @dataclass(frozen=True, kw_only=True)
 class ExampleBatch(Batch):
     """Sequences of examples, one behind the other. A row of it is an example: its sequences stay together."""
 
-    there: Tensor                        # [sequences, positions], False at padding, whether or not the network is told
-    counts: tuple[int, ...]              # sequences of each example
-    units: dict[str, Unit]               # by target; those of a sequence or of a value have a row for each sequence
+    there: Tensor  # [sequences, positions], False at padding, whether or not the network is told
+    counts: tuple[int, ...]  # sequences of each example
+    units: dict[str, Unit]  # by target; those of a sequence or of a value have a row for each sequence
 
     @property
     def size(self) -> int:
@@ -43,17 +43,29 @@ class ExampleBatch(Batch):
         return int((asked if self.units[name] == "value" or asked.dim() == 1 else asked.any(1)).sum())
 
     def beside(self, others: Sequence[Batch]) -> ExampleBatch:
-        units = {name: unit for batch in (self, *others) if isinstance(batch, ExampleBatch) for name, unit in batch.units.items()}
+        units = {
+            name: unit
+            for batch in (self, *others)
+            if isinstance(batch, ExampleBatch)
+            for name, unit in batch.units.items()
+        }
         joined = super().beside(others)
         return replace(self, targets=joined.targets, units=units)
 
     def rows(self, start: int, stop: int) -> ExampleBatch:
         ends = [0, *accumulate(self.counts)]
         first, last = ends[min(start, self.size)], ends[min(stop, self.size)]
-        targets = {name: target[start:stop] if self.units[name] == "example" else target[first:last]
-                   for name, target in self.targets.items()}
-        return replace(self, inputs=self.inputs.rows(first, last), targets=targets, there=self.there[first:last],
-                       counts=self.counts[start:stop])
+        targets = {
+            name: target[start:stop] if self.units[name] == "example" else target[first:last]
+            for name, target in self.targets.items()
+        }
+        return replace(
+            self,
+            inputs=self.inputs.rows(first, last),
+            targets=targets,
+            there=self.there[first:last],
+            counts=self.counts[start:stop],
+        )
 
     def to(self, device: torch.device | str) -> ExampleBatch:
         moved = super().to(device)
@@ -65,15 +77,15 @@ class FromExamples(Objective):
 
     labelled: ClassVar[bool] = True
     unit: ClassVar[Unit] = "example"
-    pipeline: ClassVar[str] = ""             # what the Hugging Face hub calls such models
-    problem_type: ClassVar[str] = ""         # in the config of their sequence classifiers
-    outputs: ClassVar[int] = 2               # of the head, where labels do not say it
+    pipeline: ClassVar[str] = ""  # what the Hugging Face hub calls such models
+    problem_type: ClassVar[str] = ""  # in the config of their sequence classifiers
+    outputs: ClassVar[int] = 2  # of the head, where labels do not say it
     reading: Reading = "first"
-    dropout: float = 0.1                 # before the last layer of the head
-    tells_padding: bool = False          # also to a causal network: for what reads its vectors from the other end
+    dropout: float = 0.1  # before the last layer of the head
+    tells_padding: bool = False  # also to a causal network: for what reads its vectors from the other end
 
     @property
-    def writes(self) -> frozenset[str]:       # type: ignore[override]
+    def writes(self) -> frozenset[str]:  # type: ignore[override]
         if self.reading == "first":
             return frozenset({"ids", "real", "segments"})
         # a causal network never sees padding at the right
@@ -85,13 +97,13 @@ class FromExamples(Objective):
         return True
 
     @property
-    def specials(self) -> tuple[str, ...]:    # type: ignore[override]
+    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
         return ("[cls]", "[separator]") if self.reading == "first" else ("[start]", "[delimiter]", "[extract]")
 
     @property
     def name(self) -> str:
         """Of the head, the target and the charge."""
-        return self.kind                      # type: ignore[attr-defined]
+        return self.kind  # type: ignore[attr-defined]
 
     def head(self, width: int) -> nn.Module:
         raise TypeError(f"{type(self).__name__} has no head.")
@@ -108,8 +120,14 @@ class FromExamples(Objective):
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> ExampleBatch:
         examples = examples_of(rows)
-        return laid_out(examples, tokenizer, self.reading, {self.name: self.targets(examples)}, {self.name: self.unit},
-                        self.tells_padding)
+        return laid_out(
+            examples,
+            tokenizer,
+            self.reading,
+            {self.name: self.targets(examples)},
+            {self.name: self.unit},
+            self.tells_padding,
+        )
 
     def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:
         """For each example of the batch, what the head says of it."""
@@ -118,14 +136,16 @@ class FromExamples(Objective):
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
         part = batch.rows(row, row + 1)
         assert isinstance(part, ExampleBatch)
-        read = [tokenizer.decode(ids[there].tolist(), keep_specials=True) for ids, there in zip(part.inputs.ids, part.there)]
+        read = [
+            tokenizer.decode(ids[there].tolist(), keep_specials=True) for ids, there in zip(part.inputs.ids, part.there)
+        ]
         return "\n".join([f"{self.name}: {part.targets[self.name].tolist()}", *(f"reads: {text}" for text in read)])
 
 
 class FromSequences(FromExamples):
     """Learns something of each sequence as a whole."""
 
-    read: Read = "place"                 # the vector where it is read, or "mean": of all its vectors
+    read: Read = "place"  # the vector where it is read, or "mean": of all its vectors
 
     @property
     def published(self) -> bool:
@@ -139,8 +159,14 @@ def examples_of(rows: Sequence[Row]) -> list[EncodedExample]:
     return [row.example for row in rows if row.example is not None]
 
 
-def laid_out(examples: Sequence[EncodedExample], tokenizer: Tokenizer, reading: Reading, targets: dict[str, Tensor],
-             units: dict[str, Unit], tells_padding: bool = False) -> ExampleBatch:
+def laid_out(
+    examples: Sequence[EncodedExample],
+    tokenizer: Tokenizer,
+    reading: Reading,
+    targets: dict[str, Tensor],
+    units: dict[str, Unit],
+    tells_padding: bool = False,
+) -> ExampleBatch:
     laid = [sequence for example in examples for sequence in example.sequences]
     fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
     lengths = torch.tensor([len(sequence.ids) for sequence in laid])

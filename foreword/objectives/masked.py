@@ -17,9 +17,9 @@ class Masked(Objective):
     kind: Literal["masked"] = "masked"
     writes: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
     specials: ClassVar[tuple[str, ...]] = ("[cls]", "[separator]", "[mask]")
-    rate: float = 0.15           # share of tokens to guess
-    hidden: float = 0.8          # of those: shown as [mask]
-    random: float = 0.1          # of those: shown as some other token; the rest is shown as it is
+    rate: float = 0.15  # share of tokens to guess
+    hidden: float = 0.8  # of those: shown as [mask]
+    random: float = 0.1  # of those: shown as some other token; the rest is shown as it is
 
     def faults(self) -> list[tuple[str, str]]:
         found = []
@@ -33,7 +33,7 @@ class Masked(Objective):
         return {"tokens": frozenset({"fill"})}
 
     def row_ids(self, positions: int, texts: int) -> int:
-        return positions - 1 - texts        # [cls] before, a separator after each text
+        return positions - 1 - texts  # [cls] before, a separator after each text
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         ordinary = ordinary_ids(tokenizer)
@@ -48,8 +48,9 @@ class Masked(Objective):
         inputs = Inputs(padded(texts, fill), real(texts), padded(segments, 0))
         return Batch(inputs, {"tokens": padded(targets, NOTHING)})
 
-    def hide(self, ids: np.ndarray, mask: int, ordinary: np.ndarray,
-             draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def hide(
+        self, ids: np.ndarray, mask: int, ordinary: np.ndarray, draw: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(what is shown, what is to be guessed). `ordinary` lists the ids that are not special: only they are hidden."""
         candidates = np.flatnonzero(np.isin(ids, ordinary, assume_unique=False))
         count = min(len(candidates), max(1, round(self.rate * len(candidates))))
@@ -73,22 +74,31 @@ class Masked(Objective):
         plain = np.isin(original, ordinary_ids(tokenizer)) & there
         masked = ids[guessed] == tokenizer.special("[mask]")
         kept = ids[guessed] == targets[guessed]
-        return {"tokens that are not special": int(plain.sum()),
-                "of tokens: to guess": float(guessed.sum() / plain.sum()),
-                "of guesses: shown as [mask]": float(masked.mean()),
-                "of guesses: shown as another token": float((~masked & ~kept).mean()),
-                "of guesses: shown as they are": float(kept.mean()),
-                "special tokens to guess": int((guessed & ~plain).sum())}
+        return {
+            "tokens that are not special": int(plain.sum()),
+            "of tokens: to guess": float(guessed.sum() / plain.sum()),
+            "of guesses: shown as [mask]": float(masked.mean()),
+            "of guesses: shown as another token": float((~masked & ~kept).mean()),
+            "of guesses: shown as they are": float(kept.mean()),
+            "special tokens to guess": int((guessed & ~plain).sum()),
+        }
 
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
         ids, targets = batch.inputs.ids[row].tolist(), batch.targets["tokens"][row].tolist()
         shown, meant = tokenizer.pieces(ids), tokenizer.pieces([max(t, 0) for t in targets])
         length = len(ids) if batch.inputs.real is None else int(batch.inputs.real[row].sum())
-        words = [piece if target == NOTHING else f"{{{true}}}" if piece == true else f"{{{true} -> {piece}}}"
-                 for piece, true, target in zip(shown[:length], meant, targets)]
+        words = [
+            piece if target == NOTHING else f"{{{true}}}" if piece == true else f"{{{true} -> {piece}}}"
+            for piece, true, target in zip(shown[:length], meant, targets)
+        ]
         count = sum(target != NOTHING for target in targets)
-        plain = length - sum(piece in tokenizer.specials.values() for piece in shown[:length]) + sum(
-            1 for piece, target in zip(shown, targets) if target != NOTHING and piece in tokenizer.specials.values())
+        plain = (
+            length
+            - sum(piece in tokenizer.specials.values() for piece in shown[:length])
+            + sum(
+                1 for piece, target in zip(shown, targets) if target != NOTHING and piece in tokenizer.specials.values()
+            )
+        )
         return f"{count} of {plain} tokens to guess ({count / max(plain, 1):.1%})\n{' '.join(words)}"
 
 

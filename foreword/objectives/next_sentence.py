@@ -15,7 +15,7 @@ from foreword.objectives.layout import padded, real, with_specials
 from foreword.parts.heads import Pooled
 from foreword.tokens.tokenizer import Tokenizer
 
-FOLLOWS, RANDOM = 0, 1        # the order of the classes in Google's code
+FOLLOWS, RANDOM = 0, 1  # the order of the classes in Google's code
 
 
 class NextSentence(Objective):
@@ -27,7 +27,7 @@ class NextSentence(Objective):
         return {"next_sentence": Pooled(network.width, 2)}
 
     def row_ids(self, positions: int, texts: int) -> int:
-        return positions - 1 - texts        # [cls] before, a separator after each text
+        return positions - 1 - texts  # [cls] before, a separator after each text
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         laid = [with_specials(row, tokenizer) for row in rows]
@@ -42,7 +42,10 @@ class NextSentence(Objective):
 
     def statistics(self, batch: Batch, tokenizer: Tokenizer) -> dict[str, float | int]:
         answers = batch.targets["next_sentence"]
-        return {"pairs": len(answers), "of pairs: the second text follows the first": float((answers == FOLLOWS).float().mean())}
+        return {
+            "pairs": len(answers),
+            "of pairs: the second text follows the first": float((answers == FOLLOWS).float().mean()),
+        }
 
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
         follows = int(batch.targets["next_sentence"][row]) == FOLLOWS

@@ -24,7 +24,7 @@ class Rank(FromSequences):
     kind: Literal["rank"] = "rank"
     pipeline: ClassVar[str] = "text-ranking"
     outputs: ClassVar[int] = 1
-    gamma: float = 1.0                   # sharpness of the softmax in training
+    gamma: float = 1.0  # sharpness of the softmax in training
 
     def faults(self) -> list[tuple[str, str]]:
         return [] if self.gamma > 0 else [("gamma", f"gamma must be more than 0 (it says {self.gamma:g}).")]

@@ -24,7 +24,9 @@ class ReadAlong(Objective):
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> ExampleBatch:
         examples = examples_of(rows)
-        targets = padded([np.append(one.ids[1:], NOTHING) for example in examples for one in example.sequences], NOTHING)
+        targets = padded(
+            [np.append(one.ids[1:], NOTHING) for example in examples for one in example.sequences], NOTHING
+        )
         return laid_out(examples, tokenizer, "last", {"tokens": targets}, {"tokens": "sequence"})
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:

@@ -27,7 +27,7 @@ from foreword.tokens.tokenizer import Tokenizer
 class DraftBatch(Batch):
     """A masked batch, and for each position the number between 0 and 1 by which its draft is drawn."""
 
-    draw: Tensor        # [batch, positions]
+    draw: Tensor  # [batch, positions]
 
     def rows(self, start: int, stop: int) -> DraftBatch:
         part = super().rows(start, stop)
@@ -41,10 +41,10 @@ class DraftBatch(Batch):
 class ReplacedToken(Masked):
     """The target of "replaced" is the author's own token at every position; whether it is still there, only the draft shows."""
 
-    kind: Literal["replaced_token"] = "replaced_token"        # type: ignore[assignment]
-    hidden: float = 0.85         # of the positions to guess: shown as [mask]; the rest as they are (the authors' code)
+    kind: Literal["replaced_token"] = "replaced_token"  # type: ignore[assignment]
+    hidden: float = 0.85  # of the positions to guess: shown as [mask]; the rest as they are (the authors' code)
     random: float = 0.0
-    weight: float = 50.0         # of the discriminator's loss beside the generator's
+    weight: float = 50.0  # of the discriminator's loss beside the generator's
 
     def abilities(self) -> dict[str, frozenset[str]]:
         return {}
@@ -77,9 +77,15 @@ class ReplacedToken(Masked):
         output = model.network(replace(batch.inputs, ids=corrupt))
         scores, replaced = model.heads["replaced"](output.last)[there], (corrupt != original)[there]
         each = F.binary_cross_entropy_with_logits(scores, replaced.to(scores.dtype), reduction="none")
-        return Loss({"tokens": Charge(model.heads["tokens"].total(drafts, targets)),
-                     "replaced": Charge(each.sum(), self.weight),
-                     "found": Charge(each[replaced].sum().detach(), 0.0, int(replaced.sum()))}, output.state, output.costs)
+        return Loss(
+            {
+                "tokens": Charge(model.heads["tokens"].total(drafts, targets)),
+                "replaced": Charge(each.sum(), self.weight),
+                "found": Charge(each[replaced].sum().detach(), 0.0, int(replaced.sum())),
+            },
+            output.state,
+            output.costs,
+        )
 
     @staticmethod
     def drafted(log_probs: Tensor, draw: Tensor) -> Tensor:

@@ -25,8 +25,8 @@ class Extract(FromExamples):
     kind: Literal["span"] = "span"
     pipeline: ClassVar[str] = "question-answering"
     dropout: float = 0.0
-    longest: int = 30                    # tokens of an answer (Google's code)
-    none: bool = False                   # "no answer" is an answer
+    longest: int = 30  # tokens of an answer (Google's code)
+    none: bool = False  # "no answer" is an answer
 
     def faults(self) -> list[tuple[str, str]]:
         return [] if self.longest > 0 else [("longest", f"an answer has at least 1 token (it says {self.longest}).")]
@@ -35,7 +35,9 @@ class Extract(FromExamples):
         return PositionHead(width, 2, self.dropout)
 
     def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
-        return torch.from_numpy(np.stack([np.full(2, NOTHING) if one.target is None else one.target for one in examples]))
+        return torch.from_numpy(
+            np.stack([np.full(2, NOTHING) if one.target is None else one.target for one in examples])
+        )
 
     def table(self, model: Model, output: Output, batch: ExampleBatch) -> Tensor:
         """[sequences, positions, 2]: scores as start and as end; padding is neither."""
@@ -45,7 +47,7 @@ class Extract(FromExamples):
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         assert isinstance(batch, ExampleBatch)
         table, targets = self.table(model, output, batch), batch.targets[self.name]
-        both = F.cross_entropy(table, targets, ignore_index=NOTHING, reduction="sum")      # classes are the positions
+        both = F.cross_entropy(table, targets, ignore_index=NOTHING, reduction="sum")  # classes are the positions
         return {self.name: Charge(both / 2)}
 
     def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:

@@ -20,8 +20,8 @@ class SpanCorruption(Objective):
     kind: Literal["span_corruption"] = "span_corruption"
     writes: ClassVar[frozenset[str]] = frozenset({"ids", "source", "source_real"})
     specials: ClassVar[tuple[str, ...]] = ("[pad]", "[end]", "[span0]")
-    rate: float = 0.15           # share of tokens that are hidden
-    span: float = 3.0            # their mean number in a span
+    rate: float = 0.15  # share of tokens that are hidden
+    span: float = 3.0  # their mean number in a span
 
     def faults(self) -> list[tuple[str, str]]:
         found = [] if 0 < self.rate < 1 else [("rate", f"rate must lie between 0 and 1 (it says {self.rate}).")]
@@ -48,19 +48,23 @@ class SpanCorruption(Objective):
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         sources, targets = zip(*(self.corrupted(row.ids, tokenizer, row.chance) for row in rows))
-        start = tokenizer.special("[pad]")        # what the target begins with
+        start = tokenizer.special("[pad]")  # what the target begins with
         ids = padded([np.concatenate([[start], target[:-1]]) for target in targets], start)
         inputs = Inputs(ids, source=padded(sources, start), source_real=real(sources))
         return Batch(inputs, {"tokens": padded(targets, NOTHING)})
 
-    def corrupted(self, ids: np.ndarray, tokenizer: Tokenizer, draw: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    def corrupted(
+        self, ids: np.ndarray, tokenizer: Tokenizer, draw: np.random.Generator
+    ) -> tuple[np.ndarray, np.ndarray]:
         """(source, target); a text starts with a token that is kept, and hidden spans never touch."""
         if len(ids) < 2:
             return np.append(ids, tokenizer.special("[end]")), np.asarray([tokenizer.special("[end]")])
         hidden, spans = self.sizes(len(ids))
         if not tokenizer.has(f"[span{spans - 1}]"):
-            raise Fault(f"a row of {len(ids)} tokens has {spans} hidden spans, and {tokenizer.name} names fewer.",
-                        f"Make a tokenizer that names them:  --set tokenizer.spans={spans}, or shorter rows.")
+            raise Fault(
+                f"a row of {len(ids)} tokens has {spans} hidden spans, and {tokenizer.name} names fewer.",
+                f"Make a tokenizer that names them:  --set tokenizer.spans={spans}, or shorter rows.",
+            )
         lengths = np.stack([_parts(len(ids) - hidden, spans, draw), _parts(hidden, spans, draw)], 1).ravel()
         pieces = np.split(ids, np.cumsum(lengths)[:-1])
         names = [[tokenizer.special(f"[span{number}]")] for number in range(spans)]

@@ -15,8 +15,8 @@ from foreword.parts.visible import Pattern, attend_with_bias
 class KeyValues(NamedTuple):
     """What attention remembers of a context."""
 
-    keys: Tensor      # [batch, heads, positions, size]
-    values: Tensor    # [batch, heads, positions, size]
+    keys: Tensor  # [batch, heads, positions, size]
+    values: Tensor  # [batch, heads, positions, size]
 
     def then(self, later: KeyValues) -> KeyValues:
         """This context followed by a later one."""
@@ -45,11 +45,13 @@ class DotProduct(nn.Module):
 
     def __init__(self, size: int, scale: float | None = None):
         super().__init__()
-        self.factor = 1.0 if scale is None else scale * size**0.5        # the default scale is applied where they meet
+        self.factor = 1.0 if scale is None else scale * size**0.5  # the default scale is applied where they meet
 
     def forward(self, queries: Tensor, where: Where | None) -> tuple[Tensor, Tensor | None]:
         """(queries as they meet the keys, what is added to their scores [..., queries, keys])"""
-        return queries * self.factor if self.factor != 1.0 else queries, where.values if isinstance(where, Bias) else None
+        return queries * self.factor if self.factor != 1.0 else queries, where.values if isinstance(
+            where, Bias
+        ) else None
 
 
 class RelativeScores(nn.Module):
@@ -63,8 +65,8 @@ class RelativeScores(nn.Module):
     def forward(self, queries: Tensor, where: Where | None) -> tuple[Tensor, Tensor | None]:
         if not isinstance(where, Distances):
             raise TypeError("relative scores need distances")
-        far = self.distance(where.vectors).unflatten(-1, (self.heads, self.size)).transpose(0, 1)     # [heads, keys, size]
-        scores = (queries + where.place[:, None]) @ far.mT                                 # [batch, heads, queries, keys]
+        far = self.distance(where.vectors).unflatten(-1, (self.heads, self.size)).transpose(0, 1)  # [heads, keys, size]
+        scores = (queries + where.place[:, None]) @ far.mT  # [batch, heads, queries, keys]
         return queries + where.content[:, None], shifted(scores) * self.size**-0.5
 
 
@@ -84,8 +86,17 @@ class Attention(nn.Module):
     `scores`: how queries meet keys, scaled dot products by default. `qk_norm`: applied to both before they meet.
     """
 
-    def __init__(self, width: int, heads: int, size: int | None = None, dropout: float = 0.0, bias: bool = True,
-                 qkv_bias: bool = True, scores: nn.Module | None = None, qk_norm: nn.Module | None = None):
+    def __init__(
+        self,
+        width: int,
+        heads: int,
+        size: int | None = None,
+        dropout: float = 0.0,
+        bias: bool = True,
+        qkv_bias: bool = True,
+        scores: nn.Module | None = None,
+        qk_norm: nn.Module | None = None,
+    ):
         super().__init__()
         self.heads, self.size, self.dropout = heads, size or width // heads, dropout
         self.inner = heads * self.size
@@ -98,14 +109,21 @@ class Attention(nn.Module):
         keys, values = self._part(context, self.inner, 3 * self.inner).chunk(2, 1)
         return KeyValues(self._placed(keys, where), values)
 
-    def look(self, x: Tensor, seen: KeyValues, pattern: Pattern, real: Tensor | None = None,
-             where: Where | None = None) -> Tensor:
+    def look(
+        self, x: Tensor, seen: KeyValues, pattern: Pattern, real: Tensor | None = None, where: Where | None = None
+    ) -> Tensor:
         """x [batch, queries, width] looks at what is remembered; real [batch, positions] is False at padding."""
         queries = self._part(x, 0, self.inner)
         return self._mixed(self._placed(queries, where), seen, pattern, real, where)
 
-    def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None,
-                real: Tensor | None = None, where: Where | None = None) -> tuple[Tensor, KeyValues]:
+    def forward(
+        self,
+        x: Tensor,
+        pattern: Pattern,
+        past: Past | None = None,
+        real: Tensor | None = None,
+        where: Where | None = None,
+    ) -> tuple[Tensor, KeyValues]:
         """Self-attention: remember x after the past, and look at both. One product makes all three projections."""
         all_three = self.project(x).unflatten(-1, (3, self.heads, -1))
         if self.qk_norm is None and not isinstance(where, Rotation):
@@ -125,7 +143,9 @@ class Attention(nn.Module):
             x = where.of(x)
         return x if self.qk_norm is None else self.qk_norm(x)
 
-    def _mixed(self, queries: Tensor, seen: KeyValues, pattern: Pattern, real: Tensor | None, where: Where | None) -> Tensor:
+    def _mixed(
+        self, queries: Tensor, seen: KeyValues, pattern: Pattern, real: Tensor | None, where: Where | None
+    ) -> Tensor:
         queries, bias = self.scores(queries, where)
         dropout = self.dropout if self.training else 0.0
         if bias is None:
@@ -139,4 +159,4 @@ class Attention(nn.Module):
         return self._split(F.linear(x, self.project.weight[start:stop], bias))
 
     def _split(self, x: Tensor) -> Tensor:
-        return x.unflatten(-1, (-1, self.size)).transpose(1, 2)      # [batch, heads, positions, size]
+        return x.unflatten(-1, (-1, self.size)).transpose(1, 2)  # [batch, heads, positions, size]

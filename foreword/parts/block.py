@@ -19,8 +19,7 @@ Place = Literal["before", "after"]
 
 def activation(name: Activation) -> nn.Module:
     """The two forms of GELU differ by up to 5e-4 per call: enough to miss another implementation's logits."""
-    return {"relu": nn.ReLU(), "relu_squared": SquaredReLU(), "gelu_erf": nn.GELU(),
-            "gelu_tanh": GeluTanh()}[name]
+    return {"relu": nn.ReLU(), "relu_squared": SquaredReLU(), "gelu_erf": nn.GELU(), "gelu_tanh": GeluTanh()}[name]
 
 
 class GeluTanh(nn.GELU):
@@ -83,16 +82,21 @@ class SourceMemory(NamedTuple):
     """Another sequence, as one block remembers it."""
 
     seen: KeyValues
-    real: Tensor | None        # [batch, positions], False at padding
+    real: Tensor | None  # [batch, positions], False at padding
 
 
 class Block(nn.Module):
     """Attention, a second attention over another sequence where `cross` is given, and a feed-forward network."""
 
-    recompute = False        # keep only what enters a block, and compute the rest again on the way back
+    recompute = False  # keep only what enters a block, and compute the rest again on the way back
 
-    def __init__(self, attention: Attention, feedforward: FeedForward, around: Sequence[NormBefore | NormAfter],
-                 cross: Attention | None = None):
+    def __init__(
+        self,
+        attention: Attention,
+        feedforward: FeedForward,
+        around: Sequence[NormBefore | NormAfter],
+        cross: Attention | None = None,
+    ):
         super().__init__()
         self.attention, self.cross, self.feedforward = attention, cross, feedforward
         self.first, self.second = around[:2]
@@ -108,14 +112,28 @@ class Block(nn.Module):
             raise TypeError("this block looks at no other sequence")
         return SourceMemory(self.cross.remember(x), real)
 
-    def forward(self, x: Tensor, pattern: Pattern, past: Past | None = None, real: Tensor | None = None,
-                where: Where | None = None, source: SourceMemory | None = None) -> tuple[Tensor, KeyValues]:
+    def forward(
+        self,
+        x: Tensor,
+        pattern: Pattern,
+        past: Past | None = None,
+        real: Tensor | None = None,
+        where: Where | None = None,
+        source: SourceMemory | None = None,
+    ) -> tuple[Tensor, KeyValues]:
         if self.recompute and self.training:
             return checkpoint(self._through, x, pattern, past, real, where, source, use_reentrant=False)
         return self._through(x, pattern, past, real, where, source)
 
-    def _through(self, x: Tensor, pattern: Pattern, past: Past | None, real: Tensor | None, where: Where | None,
-                 source: SourceMemory | None) -> tuple[Tensor, KeyValues]:
+    def _through(
+        self,
+        x: Tensor,
+        pattern: Pattern,
+        past: Past | None,
+        real: Tensor | None,
+        where: Where | None,
+        source: SourceMemory | None,
+    ) -> tuple[Tensor, KeyValues]:
         change, seen = self.attention(self.first.enter(x), pattern, past, real, where)
         x = self.first.leave(x, change)
         if self.cross is not None and self.between is not None and source is not None:

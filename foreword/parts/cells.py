@@ -29,7 +29,7 @@ class SimpleCell(CellSpec):
     """
 
     kind: Literal["simple"] = "simple"
-    bptt: int = 1            # how many steps a gradient goes back; the paper went one
+    bptt: int = 1  # how many steps a gradient goes back; the paper went one
 
     def build(self, width: int, inputs: int, layers: int, dropout: float) -> Simple:
         return Simple(width, self.bptt)
@@ -39,8 +39,12 @@ class SimpleCell(CellSpec):
         if layers != 1:
             found.append(("layers", f"the simple cell has one layer (it says {layers})."))
         if inputs != width:
-            found.append(("embedding", f"the simple cell adds word vectors to its state: embedding {inputs} must "
-                                       f"equal width {width}."))
+            found.append(
+                (
+                    "embedding",
+                    f"the simple cell adds word vectors to its state: embedding {inputs} must equal width {width}.",
+                )
+            )
         return found
 
 
@@ -51,7 +55,7 @@ class Simple(nn.Module):
         self.recurrent = nn.Linear(width, width, bias=False)
 
     def start(self, batch: int, like: Tensor) -> Tensor:
-        return like.new_full((batch, self.width), 0.1)        # "small values", section 2 of the paper
+        return like.new_full((batch, self.width), 0.1)  # "small values", section 2 of the paper
 
     def levels(self) -> list[list[nn.Parameter]]:
         return [list(self.parameters())]
@@ -91,7 +95,7 @@ class Lstm(nn.Module):
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[list[Tensor], tuple[Tensor, Tensor]]:
         """One layer after the other, so that each can be read."""
-        x, outputs, ends = x.transpose(0, 1), [], []        # positions first, as torch's own dropout between layers has them
+        x, outputs, ends = x.transpose(0, 1), [], []  # positions first, as torch's own dropout between layers has them
         for layer, (weights, *before) in enumerate(zip(self.levels(), *(part.unbind(1) for part in state))):
             if layer:
                 x = F.dropout(x, self.lstm.dropout, self.training)

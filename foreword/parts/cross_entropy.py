@@ -12,14 +12,16 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-ROWS = 256            # rows of logits at a time, at least: fewer would starve the matrix product
-LOGITS = 2**21        # and about so many logits: more would leave the cache
-FEW = 2**17           # so few logits in all are made at once, by torch alone: less is gained than the many small steps cost
+ROWS = 256  # rows of logits at a time, at least: fewer would starve the matrix product
+LOGITS = 2**21  # and about so many logits: more would leave the cache
+FEW = 2**17  # so few logits in all are made at once, by torch alone: less is gained than the many small steps cost
 
 
 class _Summed(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, low: torch.dtype) -> Tensor:
+    def forward(
+        ctx: Any, hidden: Tensor, weight: Tensor, bias: Tensor | None, targets: Tensor, low: torch.dtype
+    ) -> Tensor:
         """Products are made in `low`, everything else in the precision of the weights."""
         learning = any(ctx.needs_input_grad[:3])
         of_hidden = torch.empty_like(hidden) if learning else None
@@ -28,19 +30,19 @@ class _Summed(torch.autograd.Function):
         total, table = weight.new_zeros(()), weight.to(low)
         piece = max(ROWS, LOGITS // len(weight))
         for start in range(0, len(hidden), piece):
-            rows, wanted = hidden[start: start + piece].to(low), targets[start: start + piece]
+            rows, wanted = hidden[start : start + piece].to(low), targets[start : start + piece]
             logits = (rows @ table.t()).to(weight.dtype)
             if bias is not None:
                 logits += bias
             right, most = logits.gather(-1, wanted[:, None]), logits.amax(-1, keepdim=True)
-            odds = logits.sub_(most).exp_()                       # in the place of the logits
+            odds = logits.sub_(most).exp_()  # in the place of the logits
             whole = odds.sum(-1, keepdim=True)
             total += (most + whole.log() - right).sum()
             if of_hidden is None or of_weight is None:
                 continue
             # the slope of a logit is odds / whole, less 1 at the target; dividing the narrow side spares a pass over the wide
             share, narrow = odds.to(low), rows / whole.to(low)
-            of_hidden[start: start + piece] = (share @ table).div_(whole.to(low)).sub_(table[wanted])
+            of_hidden[start : start + piece] = (share @ table).div_(whole.to(low)).sub_(table[wanted])
             if low == weight.dtype:
                 of_weight.addmm_(share.t(), narrow)
             else:
@@ -58,7 +60,7 @@ class _Summed(torch.autograd.Function):
     def backward(ctx: Any, *upstream: Tensor) -> Any:
         if ctx.slopes is None:
             raise RuntimeError("this loss has been passed back already; its gradients were not kept")
-        slopes, ctx.slopes = ctx.slopes, None        # scaled where they stand: a second copy of the vocabulary's is large
+        slopes, ctx.slopes = ctx.slopes, None  # scaled where they stand: a second copy of the vocabulary's is large
         return (*(None if slope is None else slope.mul_(upstream[0]) for slope in slopes), None, None)
 
 

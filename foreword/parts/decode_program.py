@@ -16,8 +16,9 @@ from foreword.parts.frozen import FrozenLinear, QuantizedLinear
 from foreword.parts.positions import PositionTable, RotaryAngles, Rotation
 
 
-def program_for(embeddings: Embeddings, blocks: Iterable[nn.Module], norm: nn.Module, context: int,
-                windows: Sequence[int | None]) -> Program | None:
+def program_for(
+    embeddings: Embeddings, blocks: Iterable[nn.Module], norm: nn.Module, context: int, windows: Sequence[int | None]
+) -> Program | None:
     """What one token per row goes through between its id and its last vector, or None where the kernel does not serve."""
     if decode.library() is None:
         return None
@@ -62,8 +63,15 @@ class _Writer:
         if not isinstance(norm, (nn.LayerNorm, nn.RMSNorm)):
             raise Unserved(type(norm).__name__)
         epsilon = norm.eps if norm.eps is not None else torch.finfo(torch.float32).eps
-        self.program.norm(LAYER_NORM if isinstance(norm, nn.LayerNorm) else RMS_NORM,
-                          (norm.weight, getattr(norm, "bias", None)), epsilon, source, target, size or source.size(1), groups)
+        self.program.norm(
+            LAYER_NORM if isinstance(norm, nn.LayerNorm) else RMS_NORM,
+            (norm.weight, getattr(norm, "bias", None)),
+            epsilon,
+            source,
+            target,
+            size or source.size(1),
+            groups,
+        )
         return target
 
     def _linear(self, part: nn.Module, source: Tensor, target: Tensor | str, residual: Tensor | None = None) -> Tensor:
@@ -86,8 +94,13 @@ class _Writer:
             raise Unserved(type(feedforward.act).__name__)
         projected = self._linear(attention.project, self._enter(block.first), "projected")
         if self.rotation is not None:
-            self.program.rotary(projected, self.rotation.cosine.contiguous(), self.rotation.sine.contiguous(), attention.size,
-                                2 * attention.heads)
+            self.program.rotary(
+                projected,
+                self.rotation.cosine.contiguous(),
+                self.rotation.sine.contiguous(),
+                attention.size,
+                2 * attention.heads,
+            )
         if attention.qk_norm is not None:
             self._norm(attention.qk_norm, projected, projected, attention.size, 2 * attention.heads)
         mixed = self.program.buffer("mixed", attention.inner)

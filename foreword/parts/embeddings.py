@@ -13,7 +13,9 @@ from foreword.parts.stack import StackSpec
 class Embeddings(nn.Module):
     """`both_ways`: the network looks ahead too, which some position schemes have to know."""
 
-    def __init__(self, spec: StackSpec, vocabulary: int, segments: int = 0, norm: bool = False, both_ways: bool = False):
+    def __init__(
+        self, spec: StackSpec, vocabulary: int, segments: int = 0, norm: bool = False, both_ways: bool = False
+    ):
         super().__init__()
         width = spec.token_width
         self.tokens = nn.Embedding(vocabulary, width)
@@ -28,7 +30,9 @@ class Embeddings(nn.Module):
 
     def forward(self, ids: Tensor, positions: Tensor, segments: Tensor | None = None) -> Tensor:
         """ids [batch, places], positions [places] or [batch, places] -> [batch, places, width]."""
-        weight = dropout(self.tokens.weight, self.drop_table) if self.drop_table and self.training else self.tokens.weight
+        weight = (
+            dropout(self.tokens.weight, self.drop_table) if self.drop_table and self.training else self.tokens.weight
+        )
         x = self.positions.add(F.embedding(ids, weight), positions)
         if self.segments is not None:
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))

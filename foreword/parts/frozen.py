@@ -20,7 +20,9 @@ Kind = TypeVar("Kind", bound=nn.Module)
 
 def check_precision(name: str) -> None:
     if name not in PRECISIONS:
-        raise Fault(f"there is no precision {name!r}.{did_you_mean(name, PRECISIONS)}", f"Precisions: {', '.join(PRECISIONS)}.")
+        raise Fault(
+            f"there is no precision {name!r}.{did_you_mean(name, PRECISIONS)}", f"Precisions: {', '.join(PRECISIONS)}."
+        )
 
 
 def freeze(model: Kind, precision: str = "float32") -> Kind:
@@ -34,7 +36,7 @@ def freeze(model: Kind, precision: str = "float32") -> Kind:
     made = copy.deepcopy(model, shared)
     for part in list(made.modules()):
         if isinstance(part, FeedForward) and (name := _activation(part.act)):
-            part.inner, part.act = _frozen(part.inner, precision, name), nn.Identity()        # type: ignore[assignment]
+            part.inner, part.act = _frozen(part.inner, precision, name), nn.Identity()  # type: ignore[assignment]
         for name, child in list(part.named_children()):
             if isinstance(child, (nn.Linear, FrozenLinear)):
                 setattr(part, name, _frozen(child, precision, getattr(child, "activation", "")))
@@ -71,8 +73,8 @@ class FrozenLinear(nn.Module):
 class QuantizedLinear(nn.Module):
     """The same with weights in 255 steps between the least and the largest of each output."""
 
-    numbers: Tensor        # [outputs, inputs] int8
-    scale: Tensor          # [2, outputs]: the size of a step, and what the number 0 stands for
+    numbers: Tensor  # [outputs, inputs] int8
+    scale: Tensor  # [2, outputs]: the size of a step, and what the number 0 stands for
 
     def __init__(self, linear: nn.Linear | FrozenLinear, activation: str = ""):
         super().__init__()
@@ -93,7 +95,7 @@ class QuantizedLinear(nn.Module):
 
 def _mapped(x: Tensor, weight: Tensor, bias: Tensor | None, scale: Tensor | None, activation: str) -> Tensor:
     rows = x.reshape(-1, x.size(-1))
-    few = rows.size(0) <= decode.ROWS and not torch.is_grad_enabled()        # the kernel gives no gradients
+    few = rows.size(0) <= decode.ROWS and not torch.is_grad_enabled()  # the kernel gives no gradients
     made = (matvec.linear if few else matvec.in_torch)(rows, weight, bias, scale, activation)
     return made.view(*x.shape[:-1], weight.size(0))
 
@@ -102,11 +104,11 @@ def quantized(weight: Tensor) -> tuple[Tensor, Tensor]:
     """weight [outputs, inputs] -> int8 numbers, and the step and the middle of each output: within half a step of it."""
     least, largest = weight.amin(1), weight.amax(1)
     step = (largest - least).div_(255)
-    step = torch.where(step > 0, step, least.abs() / 128)     # all weights the same
-    step[step == 0] = 1.0                                     # all zero
+    step = torch.where(step > 0, step, least.abs() / 128)  # all weights the same
+    step[step == 0] = 1.0  # all zero
     middle = least + 128 * step
     numbers, scale = torch.empty_like(weight, dtype=torch.int8), torch.stack([step, middle])
-    pieces = (parts.split(4096) for parts in (weight, numbers, step, middle))        # little memory at a time
+    pieces = (parts.split(4096) for parts in (weight, numbers, step, middle))  # little memory at a time
     for some, out, size, zero in zip(*pieces):
         out.copy_(((some - zero[:, None]) / size[:, None]).round_().clamp_(-128, 127))
     return numbers, scale
@@ -114,5 +116,8 @@ def quantized(weight: Tensor) -> tuple[Tensor, Tensor]:
 
 def left_in_float32(model: nn.Module) -> list[str]:
     """Parts of a model in int8 whose matrices, other than tables that are only looked up, are still float32."""
-    return [name for name, part in model.named_modules() if not isinstance(part, nn.Embedding)
-            and any(weight.dim() > 1 for weight in part.parameters(recurse=False))]
+    return [
+        name
+        for name, part in model.named_modules()
+        if not isinstance(part, nn.Embedding) and any(weight.dim() > 1 for weight in part.parameters(recurse=False))
+    ]

@@ -19,7 +19,7 @@ class TokenHead(nn.Module):
         super().__init__()
         self.out = nn.Linear(width, vocabulary, bias=bias)
         if table is not None:
-            self.out.weight = cast(nn.Parameter, table)        # tied: the table of token vectors reads as well as writes
+            self.out.weight = cast(nn.Parameter, table)  # tied: the table of token vectors reads as well as writes
 
     def prepare(self, hidden: Tensor) -> Tensor:
         return hidden
@@ -62,7 +62,7 @@ class TransformedHead(TokenHead):
 
 
 class HeadSpec(Spec):
-    tied: bool = True        # the head shares the network's table of token vectors
+    tied: bool = True  # the head shares the network's table of token vectors
 
     def build(self, width: int, vocabulary: int, table: Tensor | None) -> TokenHead:
         """For vectors of this width."""

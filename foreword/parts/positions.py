@@ -30,18 +30,18 @@ class Rotation(NamedTuple):
 class Bias(NamedTuple):
     """A number added to the score of each query and key, the same in every layer."""
 
-    values: Tensor        # [heads, queries, keys]
+    values: Tensor  # [heads, queries, keys]
 
 
 class Distances(NamedTuple):
     """Vectors of the distances from the last query to every key, and the two query biases (Dai et al. 2019, eq. 5)."""
 
-    vectors: Tensor       # [keys, width], the furthest first
-    content: Tensor       # [heads, size], u of the paper
-    place: Tensor         # [heads, size], v of the paper
+    vectors: Tensor  # [keys, width], the furthest first
+    content: Tensor  # [heads, size], u of the paper
+    place: Tensor  # [heads, size], v of the paper
 
 
-Where = Rotation | Bias | Distances        # what attention has to know of positions
+Where = Rotation | Bias | Distances  # what attention has to know of positions
 
 
 class Placing(nn.Module):
@@ -59,7 +59,7 @@ class Placing(nn.Module):
 class PositionsSpec(Spec):
     """The settings of a position scheme; `build` makes it for a stack."""
 
-    between: ClassVar[bool] = False        # it tells attention of the distances between queries and keys
+    between: ClassVar[bool] = False  # it tells attention of the distances between queries and keys
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> Placing:
         raise TypeError(f"{type(self).__name__} has no build.")
@@ -73,7 +73,7 @@ class Learned(PositionsSpec):
     """One learned vector for every position (Gehring et al. 2017; GPT-1, BERT)."""
 
     kind: Literal["learned"] = "learned"
-    offset: int | None = None        # rows of the table before that of the first position (RoBERTa: 2); none by default
+    offset: int | None = None  # rows of the table before that of the first position (RoBERTa: 2); none by default
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> PositionTable:
         if stack.context is None:
@@ -94,7 +94,7 @@ class Rotary(PositionsSpec):
     """Queries and keys are rotated by their positions, so that only distances matter (Su et al. 2021)."""
 
     kind: Literal["rotary"] = "rotary"
-    base: float = 10000.0        # the slowest pair of numbers turns once in about 2 pi x base positions
+    base: float = 10000.0  # the slowest pair of numbers turns once in about 2 pi x base positions
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> RotaryAngles:
         return RotaryAngles(stack.size, self.base)
@@ -109,7 +109,7 @@ class DistanceBias(PositionsSpec):
     kind: Literal["distance_bias"] = "distance_bias"
     between: ClassVar[bool] = True
     buckets: int = 32
-    furthest: int = 128        # distances from here on share the last bucket
+    furthest: int = 128  # distances from here on share the last bucket
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> BiasTable:
         return BiasTable(stack.heads, self.buckets, self.furthest, both_ways)
@@ -128,7 +128,7 @@ class Relative(PositionsSpec):
 class PositionTable(nn.Embedding, Placing):
     def __init__(self, context: int, width: int, drop: float, offset: int = 0):
         super().__init__(context + offset, width)
-        self.drop, self.offset = drop, offset             # drop: of the table's own entries (GPT-1's code)
+        self.drop, self.offset = drop, offset  # drop: of the table's own entries (GPT-1's code)
 
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
         weight = dropout(self.weight, self.drop) if self.drop and self.training else self.weight
@@ -147,7 +147,7 @@ class RotaryAngles(Placing):
 
     def where(self, positions: Tensor, keys: int) -> Rotation:
         pairs = torch.arange(0, self.size, 2, device=positions.device, dtype=torch.float32) / self.size
-        angles = positions[..., None] * self.base ** -pairs
+        angles = positions[..., None] * self.base**-pairs
         if angles.dim() == 3:
             angles = angles[:, None]
         return Rotation(angles.cos(), angles.sin())
@@ -160,8 +160,10 @@ class BiasTable(nn.Embedding, Placing):
 
     def where(self, positions: Tensor, keys: int) -> Bias:
         queries = positions.size(-1)
-        ahead = (torch.arange(keys, device=positions.device)
-                 - torch.arange(keys - queries, keys, device=positions.device)[:, None])
+        ahead = (
+            torch.arange(keys, device=positions.device)
+            - torch.arange(keys - queries, keys, device=positions.device)[:, None]
+        )
         found = bucket(ahead, self.num_embeddings, self.furthest, self.both_ways)
         return Bias(F.embedding(found, self.weight).permute(2, 0, 1))
 

@@ -9,7 +9,9 @@ from torch import Tensor, nn
 
 from foreword.kernels.elementwise import Dropout
 
-Order = Literal["paper", "code"]        # a step is judged after its memory is renewed, or, as the authors' program does, before
+Order = Literal[
+    "paper", "code"
+]  # a step is judged after its memory is renewed, or, as the authors' program does, before
 
 
 class AnswerNetwork(nn.Module):
@@ -19,7 +21,9 @@ class AnswerNetwork(nn.Module):
     chance `skip`, each example by itself, but never all of them.
     """
 
-    def __init__(self, width: int, outputs: int, steps: int = 5, dropout: float = 0.1, skip: float = 0.1, order: Order = "paper"):
+    def __init__(
+        self, width: int, outputs: int, steps: int = 5, dropout: float = 0.1, skip: float = 0.1, order: Order = "paper"
+    ):
         super().__init__()
         self.steps, self.skip, self.order = steps, skip, order
         self.summary = nn.Linear(width, 1, bias=False)

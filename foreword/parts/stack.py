@@ -25,16 +25,16 @@ class DropoutRates(Spec):
     embeddings: float = 0.0
     attention: float = 0.0
     residual: float = 0.0
-    inner: float | None = None          # inside the feed-forward networks; none by default
+    inner: float | None = None  # inside the feed-forward networks; none by default
 
 
 class Initial(Spec):
     """How weights are drawn before training."""
 
-    deviation: float = 0.02             # 0: one over the root of what goes in, so that outputs are as large as inputs
-    positions: float | None = None      # another deviation for the table of positions
-    truncated: bool = False             # nothing beyond two deviations
-    residuals: Literal["same", "scaled", "zero"] = "same"   # outputs of residual branches: divided by the root of their
+    deviation: float = 0.02  # 0: one over the root of what goes in, so that outputs are as large as inputs
+    positions: float | None = None  # another deviation for the table of positions
+    truncated: bool = False  # nothing beyond two deviations
+    residuals: Literal["same", "scaled", "zero"] = "same"  # outputs of residual branches: divided by the root of their
     #                                                         number (GPT-2), or zero, so that every block begins as nothing
 
     def apply(self, module: nn.Module) -> None:
@@ -78,16 +78,16 @@ class StackSpec(Spec):
     width: int
     heads: int
     context: int | None
-    embedding: int | None = None        # width of the token vectors; `width` by default
-    head_size: int | None = None        # of queries, keys and values; width / heads by default
-    attention_scale: float | None = None                    # of scores; one over the root of the head's size by default
+    embedding: int | None = None  # width of the token vectors; `width` by default
+    head_size: int | None = None  # of queries, keys and values; width / heads by default
+    attention_scale: float | None = None  # of scores; one over the root of the head's size by default
     norm: Place = "before"
-    norm_kind: Literal["layer", "rms", "rms_gain"] = "layer"        # "rms": root mean square alone, nothing learned
-    qk_norm: bool = False               # queries and keys are normalised before they meet
-    bias: bool = True                   # linear maps inside the blocks have biases
-    qkv_bias: bool = True               # those that make queries, keys and values too
+    norm_kind: Literal["layer", "rms", "rms_gain"] = "layer"  # "rms": root mean square alone, nothing learned
+    qk_norm: bool = False  # queries and keys are normalised before they meet
+    bias: bool = True  # linear maps inside the blocks have biases
+    qkv_bias: bool = True  # those that make queries, keys and values too
     positions: SerializeAsAny[PositionsSpec] = Learned()
-    inner: int | None = None            # width inside the feed-forward network; four times `width` by default
+    inner: int | None = None  # width inside the feed-forward network; four times `width` by default
     activation: Activation = "gelu_tanh"
     norm_epsilon: float = 1e-5
     dropout: DropoutRates = DropoutRates()
@@ -103,12 +103,16 @@ class StackSpec(Spec):
         return self.embedding or self.width
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [(name, f"{name} must be at least 1 (it says {value}).") for name in ("layers", "width", "heads", "context")
-                 if (value := getattr(self, name)) is not None and value < 1]
+        found = [
+            (name, f"{name} must be at least 1 (it says {value}).")
+            for name in ("layers", "width", "heads", "context")
+            if (value := getattr(self, name)) is not None and value < 1
+        ]
         if not found and not self.head_size and self.width % self.heads:
             fitting = [n for n in range(1, self.width + 1) if self.width % n == 0 and self.width // n >= 8]
-            found.append(("heads", f"width {self.width} does not divide into {self.heads} heads. "
-                                   f"Heads that do: {fitting}"))
+            found.append(
+                ("heads", f"width {self.width} does not divide into {self.heads} heads. Heads that do: {fitting}")
+            )
         elif not found:
             found += self.positions.misfits(self.size)
         return found
@@ -130,7 +134,7 @@ class StackSpec(Spec):
         for block in made:
             branches = [block.attention.out, block.feedforward.out, *([block.cross.out] if block.cross else [])]
             for out in branches:
-                if self.initial.residuals == "scaled":        # by the number of residual additions (GPT-2 paper, section 2.3)
+                if self.initial.residuals == "scaled":  # by the number of residual additions (GPT-2 paper, section 2.3)
                     self.initial.draw(out.weight, self.initial.deviation / math.sqrt(len(branches) * self.layers))
                 elif self.initial.residuals == "zero":
                     nn.init.zeros_(out.weight)
@@ -138,12 +142,22 @@ class StackSpec(Spec):
 
     def _block(self, cross: bool) -> Block:
         around = [NORMS[self.norm](self.norm_of(self.width), self.dropout.residual) for _ in range(3 if cross else 2)]
-        forward = FeedForward(self.width, self.inner or 4 * self.width, self.activation, self.bias, self.dropout.inner or 0.0)
+        forward = FeedForward(
+            self.width, self.inner or 4 * self.width, self.activation, self.bias, self.dropout.inner or 0.0
+        )
         return Block(self._attention(), forward, around, self._attention(relative=False) if cross else None)
 
     def _attention(self, relative: bool = True) -> Attention:
         scores: nn.Module = DotProduct(self.size, self.attention_scale)
         if relative and isinstance(self.positions, Relative):
             scores = RelativeScores(self.width, self.heads, self.size)
-        return Attention(self.width, self.heads, self.size, self.dropout.attention, self.bias, self.qkv_bias, scores,
-                         self.norm_of(self.size) if self.qk_norm else None)
+        return Attention(
+            self.width,
+            self.heads,
+            self.size,
+            self.dropout.attention,
+            self.bias,
+            self.qkv_bias,
+            scores,
+            self.norm_of(self.size) if self.qk_norm else None,
+        )

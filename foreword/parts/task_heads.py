@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from foreword.kernels.elementwise import Dropout
 
-Reading = Literal["first", "last"]        # where a sequence is read off: a bidirectional network, and a causal one
-Read = Literal["place", "mean"]           # the vector there, or the mean of all: a small network puts little into one place
+Reading = Literal["first", "last"]  # where a sequence is read off: a bidirectional network, and a causal one
+Read = Literal["place", "mean"]  # the vector there, or the mean of all: a small network puts little into one place
 
 
 def first(there: Tensor) -> Tensor:
@@ -32,7 +32,9 @@ class SequenceHead(nn.Module):
     Or from the mean of all its vectors, as it is.
     """
 
-    def __init__(self, width: int, outputs: int, reading: Reading, dropout: float, bias: bool = True, read: Read = "place"):
+    def __init__(
+        self, width: int, outputs: int, reading: Reading, dropout: float, bias: bool = True, read: Read = "place"
+    ):
         super().__init__()
         self.place = READINGS[reading] if read == "place" else None
         self.pool = nn.Linear(width, width) if reading == "first" and read == "place" else None

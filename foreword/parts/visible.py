@@ -70,11 +70,12 @@ class Banded:
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         reach = min(k.size(-2), q.size(-2) + self.window - 1)
         past = reach - q.size(-2)
-        k, v = k[:, :, k.size(-2) - reach:], v[:, :, v.size(-2) - reach:]       # what is further back no query sees
-        real = None if real is None else real[:, real.size(1) - reach:]
+        k, v = k[:, :, k.size(-2) - reach :], v[:, :, v.size(-2) - reach :]  # what is further back no query sees
+        real = None if real is None else real[:, real.size(1) - reach :]
         near = past + self.window
-        first = self._together(q[:, :, : self.window], k[:, :, :near], v[:, :, :near],
-                               None if real is None else real[:, :near], dropout)
+        first = self._together(
+            q[:, :, : self.window], k[:, :, :near], v[:, :, :near], None if real is None else real[:, :near], dropout
+        )
         if q.size(-2) <= self.window:
             return first
         rest = self._in_blocks(q, k[:, :, past:], v[:, :, past:], None if real is None else real[:, past:], dropout)
@@ -116,8 +117,9 @@ def _itself(queries: int, keys: int, device: torch.device | None) -> Tensor:
     return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries).triu(keys - queries)
 
 
-def attend_with_bias(pattern: Pattern, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, bias: Tensor,
-                     dropout: float = 0.0) -> Tensor:
+def attend_with_bias(
+    pattern: Pattern, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, bias: Tensor, dropout: float = 0.0
+) -> Tensor:
     """A pattern by its definition, with a bias [..., queries, keys] on the scores."""
     queries, keys = q.size(-2), k.size(-2)
     seen = pattern.mask(queries, keys, q.device)
@@ -131,12 +133,12 @@ def attend_with_bias(pattern: Pattern, q: Tensor, k: Tensor, v: Tensor, real: Te
 class Reached:
     """One new token in each row, which looks at itself and what its row has remembered: the first places of a cache."""
 
-    lengths: Tensor                   # [batch], of the memory with the new token
-    window: int | None = None         # the last of them that are seen; None: all
+    lengths: Tensor  # [batch], of the memory with the new token
+    window: int | None = None  # the last of them that are seen; None: all
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         """[batch, 1, keys]"""
-        behind = self.lengths[:, None] - torch.arange(keys, device=device)        # 1 for the newest, 0 beyond it
+        behind = self.lengths[:, None] - torch.arange(keys, device=device)  # 1 for the newest, 0 beyond it
         return ((behind > 0) & (behind <= (self.window or keys)))[:, None]
 
     def within(self, window: int | None) -> Reached:
@@ -151,7 +153,7 @@ class Packed:
     """Texts of any length, one behind the other in a batch of one: each looks back within itself, and nothing is padding."""
 
     lengths: tuple[int, ...]
-    window: int | None = None         # how many places back each looks, its own included; None: to the first
+    window: int | None = None  # how many places back each looks, its own included; None: to the first
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         owner = torch.repeat_interleave(torch.arange(len(self.lengths)), torch.tensor(self.lengths)).to(device)
@@ -161,17 +163,21 @@ class Packed:
         return replace(self, window=window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
-        runs = [(length, len(list(texts))) for length, texts in groupby(self.lengths)]        # those of one length go together
+        runs = [
+            (length, len(list(texts))) for length, texts in groupby(self.lengths)
+        ]  # those of one length go together
         found = []
         for (length, texts), *parts in zip(runs, *(x[0].split([a * b for a, b in runs], 1) for x in (q, k, v))):
-            q, k, v = (part.unflatten(1, (texts, length)).transpose(0, 1) for part in parts)       # [texts, heads, length, size]
+            q, k, v = (
+                part.unflatten(1, (texts, length)).transpose(0, 1) for part in parts
+            )  # [texts, heads, length, size]
             mixed = CausalPattern().within(self.window).attend(q, k, v, None, dropout)
             found.append(mixed.transpose(0, 1).flatten(1, 2))
         return torch.cat(found, 1)[None]
 
 
 Pattern = Everywhere | CausalPattern | Banded | Reached | Packed
-Backward = CausalPattern | Reached | Packed        # patterns that look back, and can be narrowed
+Backward = CausalPattern | Reached | Packed  # patterns that look back, and can be narrowed
 
 
 class VisibleSpec(Spec):
@@ -195,8 +201,8 @@ class Alternating(VisibleSpec):
     """Dense layers and banded ones in turn (Brown et al. 2020, section 2.1)."""
 
     kind: Literal["alternating"] = "alternating"
-    window: int = 256        # places a banded layer sees, its own included; the paper does not say how many
-    order: tuple[Literal["dense", "banded"], ...] = ("dense", "banded")        # over and over, up the stack
+    window: int = 256  # places a banded layer sees, its own included; the paper does not say how many
+    order: tuple[Literal["dense", "banded"], ...] = ("dense", "banded")  # over and over, up the stack
 
     def faults(self) -> list[tuple[str, str]]:
         found = [("window", f"window must be at least 1 (it says {self.window}).")] if self.window < 1 else []

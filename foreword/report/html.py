@@ -10,5 +10,6 @@ if TYPE_CHECKING:
 
 def page(report: Report) -> str:
     from jinja2 import Environment, PackageLoader, select_autoescape
+
     pages = Environment(loader=PackageLoader("foreword.report", "."), autoescape=select_autoescape())
     return pages.get_template("report.html").render(report=report)

@@ -1,7 +1,7 @@
 """A report: sections of text, tables and plots, written once and shown as a page, in the terminal, or as JSON.
 
-    table = Table([("split", "accuracy"), ("test", "84.1")])
-    Report("GPT-2 on MRPC", ["Accuracy 84.1 on test."], [Section("Results", table)]).save(folder)
+table = Table([("split", "accuracy"), ("test", "84.1")])
+Report("GPT-2 on MRPC", ["Accuracy 84.1 on test."], [Section("Results", table)]).save(folder)
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Table:
     """Rows of cells, the head first."""
 
     rows: Sequence[Sequence[str]]
-    left: Sequence[int] = (0,)           # columns that begin at the left in the terminal
+    left: Sequence[int] = (0,)  # columns that begin at the left in the terminal
     caption: str = ""
-    best: int | None = None              # the row that a page highlights, the head being row 0
+    best: int | None = None  # the row that a page highlights, the head being row 0
     kind = "table"
 
     def terminal(self) -> Iterator[str]:
@@ -57,13 +57,14 @@ class Table:
 class Plot:
     """A drawing, made only when a page is: `draw` is given the axes."""
 
-    height: float                        # inches; the width is a page's
+    height: float  # inches; the width is a page's
     draw: Callable[[Axes], object]
     note: str = ""
     kind = "plot"
 
     def svg(self) -> str:
         from foreword.report.plots import svg
+
         return svg(self.height, self.draw)
 
     def terminal(self) -> Iterator[str]:
@@ -77,7 +78,7 @@ class Sample:
     caption: str
     text: str
     given: str = ""
-    below: str = ""                      # a line about it
+    below: str = ""  # a line about it
     kind = "sample"
 
     def terminal(self) -> Iterator[str]:
@@ -89,7 +90,7 @@ class Continuations:
     """A prompt, and how it goes on according to each of several."""
 
     prompt: str
-    texts: Mapping[str, str]             # by who wrote it
+    texts: Mapping[str, str]  # by who wrote it
     kind = "continuations"
 
     def terminal(self) -> Iterator[str]:
@@ -105,7 +106,7 @@ class Facts:
     """How something was made: names and values, and what unfolds below them."""
 
     pairs: Sequence[tuple[str, str]]
-    details: tuple[str, str] | None = None      # (what it is, the text)
+    details: tuple[str, str] | None = None  # (what it is, the text)
     kind = "facts"
 
     def terminal(self) -> Iterator[str]:
@@ -132,7 +133,7 @@ class Report:
     title: str
     lead: Sequence[str]
     sections: Sequence[Section]
-    values: object = None                # for programs, where tables and text are not enough
+    values: object = None  # for programs, where tables and text are not enough
 
     def lines(self) -> Iterator[str]:
         """For the terminal: sections, separated by empty lines, then what was found."""
@@ -150,11 +151,18 @@ class Report:
     def data(self) -> object:
         if self.values is not None:
             return self.values
-        return {"title": self.title, "lead": list(self.lead), "sections": [
-            {"title": section.title,
-             "text": [line for block in section.blocks if isinstance(block, Text) for line in block.lines],
-             "tables": [list(map(list, block.rows)) for block in section.blocks if isinstance(block, Table)]}
-            for section in self.sections]}
+        return {
+            "title": self.title,
+            "lead": list(self.lead),
+            "sections": [
+                {
+                    "title": section.title,
+                    "text": [line for block in section.blocks if isinstance(block, Text) for line in block.lines],
+                    "tables": [list(map(list, block.rows)) for block in section.blocks if isinstance(block, Table)],
+                }
+                for section in self.sections
+            ],
+        }
 
     def show(self, as_json: bool = False) -> None:
         print(self.json() if as_json else "\n".join(self.lines()))
@@ -171,6 +179,8 @@ def aligned(rows: Sequence[Sequence[str]], left: Sequence[int]) -> Iterator[str]
     """Columns below each other; those that are not `left` end at the right."""
     widths = [max(len(row[place]) for row in rows) for place in range(len(rows[0]))]
     for row in rows:
-        cells = (f"{cell:<{width}}" if place in left else f"{cell:>{width}}"
-                 for place, (cell, width) in enumerate(zip(row, widths)))
+        cells = (
+            f"{cell:<{width}}" if place in left else f"{cell:>{width}}"
+            for place, (cell, width) in enumerate(zip(row, widths))
+        )
         yield "  ".join(cells).rstrip()

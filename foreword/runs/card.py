@@ -15,7 +15,11 @@ def card(recipe: Recipe, progress: Progress, store: Data, sources: Sequence[Json
     family = family_of(recipe)
     opens = f"`transformers` (`{family.model_type}`) and " if family else ""
     task = "text-generation" if "generate" in recipe.abilities() else "fill-mask"
-    best = f" The weights are those of step {progress.best['step']:,.0f}, the best on held-out text." if progress.best else ""
+    best = (
+        f" The weights are those of step {progress.best['step']:,.0f}, the best on held-out text."
+        if progress.best
+        else ""
+    )
     return f"""---
 library_name: {"transformers" if family else "foreword"}
 pipeline_tag: {task}
@@ -34,4 +38,6 @@ def _mixed(sources: Sequence[JsonObject]) -> str:
     if not sources:
         return ""
     lines = [f"| {one['name']} | {one['weight']:.1%} | {one['tokens']:,} | {one['epochs']:.3f} |" for one in sources]
-    return "\n".join(["", "| source | share of the tokens read | tokens it has | epochs |", "|---|---|---|---|", *lines, ""])
+    return "\n".join(
+        ["", "| source | share of the tokens read | tokens it has | epochs |", "|---|---|---|---|", *lines, ""]
+    )

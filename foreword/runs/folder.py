@@ -53,8 +53,10 @@ class RunFolder:
         if self.passport().get("data") != data:
             differ.append("the text (another store, or the store was made again)")
         if differ:
-            raise Fault(f"{self.path} holds another run. It differs in: {'; '.join(differ[:5])}.",
-                        "Choose another --out, or remove that folder.")
+            raise Fault(
+                f"{self.path} holds another run. It differs in: {'; '.join(differ[:5])}.",
+                "Choose another --out, or remove that folder.",
+            )
         if budget:
             say(f"{self.path}: another {budget[0]}. From here on the learning rate follows the new one.")
             write_text(self.path / "recipe.toml", toml.write(recipe.values()))
@@ -110,7 +112,7 @@ class RunFolder:
 
     def latest(self) -> tuple[dict[str, Tensor], Progress] | None:
         """What the newest checkpoint holds, if there is one."""
-        for scrap in (self.path / "checkpoints").glob(".step-*"):        # what a kill left half-written
+        for scrap in (self.path / "checkpoints").glob(".step-*"):  # what a kill left half-written
             shutil.rmtree(scrap, ignore_errors=True)
         found = self.checkpoints()
         return self.saved(found[-1]) if found else None
@@ -123,16 +125,20 @@ class RunFolder:
         path = checkpoint / "state.safetensors"
         try:
             with safe_open(str(path), "pt") as opened:
-                tensors = {name: opened.get_tensor(name) for name in opened.keys()}      # noqa: SIM118
+                tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
         except (SafetensorError, FileNotFoundError) as error:
-            raise Fault(f"{path} cannot be read: {error}.",
-                        f"Remove {checkpoint} and give the same command again; it goes on from what was saved before.") from error
+            raise Fault(
+                f"{path} cannot be read: {error}.",
+                f"Remove {checkpoint} and give the same command again; it goes on from what was saved before.",
+            ) from error
         return tensors, Progress(**progress)
 
     def publish(self, recipe: Recipe, model: LearnedModel, tokenizer: Tokenizer, card: str) -> None:
         """The model as it is now, as a Hugging Face folder."""
         try:
-            write_folder(self.path / "model", lambda partial: hugging_face.write(partial, recipe, model, tokenizer, card))
+            write_folder(
+                self.path / "model", lambda partial: hugging_face.write(partial, recipe, model, tokenizer, card)
+            )
         except SafetensorError as error:
             raise _full(self.path / "model", error) from error
 
@@ -146,5 +152,7 @@ def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
 
 def _full(path: Path, error: Exception) -> RunFailed:
     free = shutil.disk_usage(path.parent).free
-    return RunFailed(f"{path} could not be written ({free / 1e6:.0f} MB free): {error}.",
-                     "What was saved before is whole. Free some space and give the same command again.")
+    return RunFailed(
+        f"{path} could not be written ({free / 1e6:.0f} MB free): {error}.",
+        "What was saved before is whole. Free some space and give the same command again.",
+    )

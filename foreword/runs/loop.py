@@ -33,16 +33,16 @@ from foreword.training.hardware import Hardware
 from foreword.training.learner import Learner, StepReport
 from foreword.training.trainer import Duty, Progress, Trainer
 
-EVALUATING = 0.1       # the largest share of a wall-clock budget that evaluations on the way may take
+EVALUATING = 0.1  # the largest share of a wall-clock budget that evaluations on the way may take
 
 
 @dataclass(frozen=True)
 class Evaluation:
     """What is known of the weights at one step."""
 
-    losses: dict[str, float]                               # by what is guessed, of held-out text or examples
-    more: JsonObject = field(default_factory=dict)     # what else the record says
-    score: float | None = None                             # by which weights are chosen, higher is better; None: by the loss
+    losses: dict[str, float]  # by what is guessed, of held-out text or examples
+    more: JsonObject = field(default_factory=dict)  # what else the record says
+    score: float | None = None  # by which weights are chosen, higher is better; None: by the loss
 
 
 class Workload(Protocol):
@@ -66,11 +66,20 @@ class Workload(Protocol):
 class RunLoop:
     """One run: from its last checkpoint to the end of the budget, or to an interruption."""
 
-    def __init__(self, recipe: Recipe, model: Any, tokenizer: Tokenizer, cutter: Cutter, workload: Workload, run: RunFolder,
-                 hardware: Hardware | None = None, patience: int | None = None):
+    def __init__(
+        self,
+        recipe: Recipe,
+        model: Any,
+        tokenizer: Tokenizer,
+        cutter: Cutter,
+        workload: Workload,
+        run: RunFolder,
+        hardware: Hardware | None = None,
+        patience: int | None = None,
+    ):
         self.recipe, self.model, self.tokenizer, self.cutter = recipe, model, tokenizer, cutter
         self.workload, self.run, self.hardware = workload, run, hardware or Hardware()
-        self.patience = patience     # evaluations without a better one after which it ends; None: it never does
+        self.patience = patience  # evaluations without a better one after which it ends; None: it never does
         spec = recipe.training
         self.learner: Learner = spec.learner(model, recipe.objective, tokenizer, self.hardware)
         ramp = getattr(spec, "ramp", None)
@@ -78,10 +87,10 @@ class RunLoop:
         stream = Stream(cutter, self.learner.collate, spec.batch_size, growth=growth)
         batches = Ahead(stream) if self.hardware.prefetch else stream
         self.trainer = Trainer(self.learner, batches, Budget.parse(spec.budget), passes=spec.passes)
-        self.ticker: Ticker | None = None        # while it trains
+        self.ticker: Ticker | None = None  # while it trains
         self.board: Any = None
-        self.enough = False                      # there is nothing more to gain: it ends before its budget
-        self.evaluating = 0.0                    # seconds since it was begun or resumed
+        self.enough = False  # there is nothing more to gain: it ends before its budget
+        self.evaluating = 0.0  # seconds since it was begun or resumed
 
     def steps(self) -> int | None:
         """How many it will take, where a budget of epochs says so."""
@@ -102,10 +111,18 @@ class RunLoop:
     def go(self, tensorboard: bool = False) -> None:
         spec, trainer = self.recipe.training, self.trainer
         facts = self.workload.introduce(self)
-        self.run.sign(command=sys.argv, seed=spec.seed, tokenizer=self.tokenizer.fingerprint, **facts, versions=versions(),
-                      hardware=str(self.hardware), finished=False)
+        self.run.sign(
+            command=sys.argv,
+            seed=spec.seed,
+            tokenizer=self.tokenizer.fingerprint,
+            **facts,
+            versions=versions(),
+            hardware=str(self.hardware),
+            finished=False,
+        )
         if tensorboard:
             from torch.utils.tensorboard import SummaryWriter
+
             self.board = SummaryWriter(str(self.run.path / "tensorboard"))
         trainer.duties = [Duty(str(spec.log), self.log), Duty(spec.evaluate, self.evaluate), Duty(spec.save, self.save)]
         with ticking(self.recipe.name) as ticker, self._listening():
@@ -121,8 +138,10 @@ class RunLoop:
                     trainer.stream.close()
         if not finished and not self.enough:
             self.save()
-            raise Interrupted(f"stopped at step {trainer.progress.step:,}; all of it is saved in {self.run.path}.",
-                              "The same command goes on from there.")
+            raise Interrupted(
+                f"stopped at step {trainer.progress.step:,}; all of it is saved in {self.run.path}.",
+                "The same command goes on from there.",
+            )
         self._finish()
 
     def _watch(self, progress: Progress, spent: float, report: StepReport) -> None:
@@ -137,7 +156,11 @@ class RunLoop:
             self.ticker.update(self.trainer.spent(), f"step {self.trainer.progress.step:,}  {what} {share:.0%} read")
 
     def log(self) -> None:
-        record = {**self.trainer.record(), "seconds": round(self.trainer.progress.seconds, 3), **self.workload.logged(self)}
+        record = {
+            **self.trainer.record(),
+            "seconds": round(self.trainer.progress.seconds, 3),
+            **self.workload.logged(self),
+        }
         self._note(record)
         self._draw("train", record)
 
@@ -146,7 +169,7 @@ class RunLoop:
         progress, clock = self.trainer.progress, self.trainer.clock
         by_the_clock = self.trainer.budget.unit == "seconds"
         if by_the_clock and not anyway and self.evaluating > EVALUATING * progress.seconds:
-            return           # a few seconds are given for training; the last evaluation still comes
+            return  # a few seconds are given for training; the last evaluation still comes
         began = clock()
         found = self.workload.evaluate(self)
         self.evaluating += clock() - began
@@ -159,7 +182,9 @@ class RunLoop:
         else:
             better = not before or (found.score, -loss) > (before["dev"], -before["valid"])
             best = {"step": progress.step, "valid": loss, "dev": found.score, "waited": 0}
-        self._note({"step": progress.step, "tokens": progress.tokens, "valid": found.losses, **found.more, "best": better})
+        self._note(
+            {"step": progress.step, "tokens": progress.tokens, "valid": found.losses, **found.more, "best": better}
+        )
         self._draw("valid", {"step": progress.step, **found.losses})
         if better:
             progress.best = best
@@ -186,10 +211,15 @@ class RunLoop:
         if not evaluated:
             self.evaluate(anyway=True)
         if not progress.best:
-            self.workload.publish(self)          # nothing to choose by: the last weights are the model
+            self.workload.publish(self)  # nothing to choose by: the last weights are the model
         self.save()
         size = {"parameters": self.model.parameter_count()} if isinstance(self.model, Model) else {}
-        facts = {"step": progress.step, "tokens": progress.tokens, "seconds": round(progress.seconds, 1), "best": progress.best}
+        facts = {
+            "step": progress.step,
+            "tokens": progress.tokens,
+            "seconds": round(progress.seconds, 1),
+            "best": progress.best,
+        }
         self.run.sign(**facts, **size, **self.workload.finish(self), finished=True)
 
     def _note(self, record: JsonObject) -> None:
@@ -225,5 +255,9 @@ class RunLoop:
 
 
 def versions() -> dict[str, str]:
-    return {"foreword": VERSION, "torch": torch.__version__, "numpy": np.__version__,
-            "python": platform.python_version()}
+    return {
+        "foreword": VERSION,
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "python": platform.python_version(),
+    }

@@ -25,7 +25,9 @@ def bring_in(source: Path, out: Path) -> tuple[RunFolder, Loaded]:
         raise Fault(f"{out} is not empty.", "Choose another --out.")
     out.mkdir(parents=True, exist_ok=True)
     note = f"# {loaded.recipe.name}\n\nImported by Foreword from `{source.name}`.\n"
-    write_folder(out / "model", lambda partial: hugging_face.write(partial, loaded.recipe, loaded.model, loaded.tokenizer, note))
+    write_folder(
+        out / "model", lambda partial: hugging_face.write(partial, loaded.recipe, loaded.model, loaded.tokenizer, note)
+    )
     write_json(out / "passport.json", {"format": FORMAT, "imported": str(source)})
     write_text(out / "recipe.toml", toml.write(loaded.recipe.values()))
     return run, loaded
@@ -42,8 +44,10 @@ def send_out(model: str | Path, form: str, out: Path) -> Path:
         return _arpa(loaded, out)
     if hugging_face.family_of(loaded.recipe) is None:
         known, why = ", ".join(hugging_face.FAMILIES), gpt_neo.obstacle(loaded.recipe)
-        raise Fault(f"transformers has no class for {loaded.recipe.name}.{' ' * bool(why)}{why}",
-                    f"It opens: {known}. foreword.load opens all.")
+        raise Fault(
+            f"transformers has no class for {loaded.recipe.name}.{' ' * bool(why)}{why}",
+            f"It opens: {known}. foreword.load opens all.",
+        )
     note = f"# {loaded.recipe.name}\n\n{loaded.recipe.paper}. Trained with Foreword.\n"
     write_folder(out, lambda partial: hugging_face.write(partial, loaded.recipe, loaded.model, loaded.tokenizer, note))
     return out
@@ -51,7 +55,9 @@ def send_out(model: str | Path, form: str, out: Path) -> Path:
 
 def _arpa(loaded: Loaded, out: Path) -> Path:
     if not isinstance(loaded.model, KneserNeyModel) or loaded.tokenizer is None:
-        raise Fault(f"{loaded.recipe.name} is not a model of counts with back-off.", "kneser-ney can be written as ARPA.")
+        raise Fault(
+            f"{loaded.recipe.name} is not a model of counts with back-off.", "kneser-ney can be written as ARPA."
+        )
     tokenizer = loaded.tokenizer
     write_arpa(loaded.model, lambda token: tokenizer.pieces([token])[0], out)
     return out

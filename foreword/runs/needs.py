@@ -19,7 +19,7 @@ from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.hardware import Hardware
 from foreword.training.memory import BACKWARD, kept_for_backward, rows_that_fit
 
-LOGITS = 256        # guesses whose logits exist at one time, about (parts/cross_entropy.py)
+LOGITS = 256  # guesses whose logits exist at one time, about (parts/cross_entropy.py)
 
 
 @dataclass(frozen=True)
@@ -27,16 +27,16 @@ class Needs:
     """Bytes, and floating-point operations. A row is what the network reads at once; a batch has many."""
 
     parameters: int
-    positions: int               # in a row
+    positions: int  # in a row
     weights: int
     gradients: int
     optimizer: int
-    row: int                     # kept of one row on the way forward, for the way back
-    row_recomputed: int          # the same, if blocks are computed again (training.recompute)
-    beside: int                  # held whatever the number of rows: the logits of a piece of the guesses
-    flops: float                 # for a token, forward and backward
-    flops_attention: float       # that part of it which is queries meeting keys and values
-    flops_recomputed: float      # all of it, if blocks are computed again
+    row: int  # kept of one row on the way forward, for the way back
+    row_recomputed: int  # the same, if blocks are computed again (training.recompute)
+    beside: int  # held whatever the number of rows: the logits of a piece of the guesses
+    flops: float  # for a token, forward and backward
+    flops_attention: float  # that part of it which is queries meeting keys and values
+    flops_recomputed: float  # all of it, if blocks are computed again
 
     @property
     def fixed(self) -> int:
@@ -54,7 +54,9 @@ class Needs:
 def needs(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware) -> Needs:
     """Counted on tensors that have shapes and no numbers: 175 billion parameters take a second."""
     if recipe.head is None:
-        raise Fault(f"{recipe.name} counts; it has nothing to plan.", "It reads the text once, and takes no longer than that.")
+        raise Fault(
+            f"{recipe.name} counts; it has nothing to plan.", "It reads the text once, and takes no longer than that."
+        )
     shape = shape_of(recipe, vocabulary)
     with _shapes_only():
         model = allotted(shape, hardware.device).train()
@@ -66,11 +68,18 @@ def needs(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware) -> Needs:
         entering = positions * model.network.width * size
         flops, attention = flops_of(recipe, model)
         return Needs(
-            parameters=count, positions=positions, weights=count * size, gradients=count * size,
-            optimizer=recipe.training.optimizer.remembers(model) * size,              # type: ignore[attr-defined]
-            row=row, row_recomputed=len(blocks) * entering + row // max(len(blocks), 1) if blocks else row,
-            beside=LOGITS * vocabulary.size * size, flops=flops, flops_attention=attention,
-            flops_recomputed=flops + (attention + 6 * matrices(model.network)) / 3 if blocks else flops)
+            parameters=count,
+            positions=positions,
+            weights=count * size,
+            gradients=count * size,
+            optimizer=recipe.training.optimizer.remembers(model) * size,  # type: ignore[attr-defined]
+            row=row,
+            row_recomputed=len(blocks) * entering + row // max(len(blocks), 1) if blocks else row,
+            beside=LOGITS * vocabulary.size * size,
+            flops=flops,
+            flops_attention=attention,
+            flops_recomputed=flops + (attention + 6 * matrices(model.network)) / 3 if blocks else flops,
+        )
 
 
 def positions_in(recipe: Recipe) -> int:
@@ -115,6 +124,7 @@ def guessed(recipe: Recipe) -> float:
 @contextmanager
 def _shapes_only() -> Iterator[None]:
     from torch._subclasses.fake_tensor import FakeTensorMode
+
     with FakeTensorMode(allow_non_fake_inputs=True):
         yield
 

@@ -20,7 +20,7 @@ from foreword.runs.place import ModelPlace, model_place
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.learner import LearnedModel
 
-ABILITIES = ("score", "generate", "translate", "fill", "predict", "embed", "neighbours")        # in the order they are named
+ABILITIES = ("score", "generate", "translate", "fill", "predict", "embed", "neighbours")  # in the order they are named
 
 
 def open_model(path: str | Path) -> Loaded:
@@ -32,8 +32,10 @@ def open_model(path: str | Path) -> Loaded:
     if run.exists():
         if not (run.model / "config.json").is_file():
             if run.passport().get("finished"):
-                raise Fault(f"{path} has no model any more: a study keeps that of its best run only.",
-                            "Its study.json says which (kept).")
+                raise Fault(
+                    f"{path} has no model any more: a study keeps that of its best run only.",
+                    "Its study.json says which (kept).",
+                )
             raise Fault(f"{path} has no model yet.", f"Train it on:  foreword train {path} --data STORE --out {path}")
         return hugging_face.read(run.model)
     return hugging_face.read(folder)
@@ -43,8 +45,10 @@ def _open_step(run: RunFolder, place: ModelPlace) -> Loaded:
     """The run's model with the weights of a checkpoint."""
     loaded = open_model(run.path)
     if not isinstance(loaded.model, Model):
-        raise Fault(f"{run.path} ({loaded.recipe.name}) counts: its saved steps are counts so far, not models.",
-                    "Leave out the step.")
+        raise Fault(
+            f"{run.path} ({loaded.recipe.name}) counts: its saved steps are counts so far, not models.",
+            "Leave out the step.",
+        )
     saved, _ = run.saved(place.checkpoint)
     with torch.no_grad():
         for name, weight in loaded.model.weights().items():
@@ -55,11 +59,15 @@ def _open_step(run: RunFolder, place: ModelPlace) -> Loaded:
 class TrainedModel:
     """A model, its recipe and its tokenizer. What it can do depends on what it is; asked for more, it says what it can."""
 
-    def __init__(self, name: str, recipe: Recipe, model: LearnedModel, tokenizer: Tokenizer | None, precision: str = "float32"):
+    def __init__(
+        self, name: str, recipe: Recipe, model: LearnedModel, tokenizer: Tokenizer | None, precision: str = "float32"
+    ):
         self.name, self.recipe, self._tokenizer, self.precision = name, recipe, tokenizer, precision
         if not isinstance(model, Model) and precision != "float32":
-            raise Fault(f"{name} ({recipe.name}) counts: it has no weights that could be {precision}.",
-                        "A precision is for networks; leave it out.")
+            raise Fault(
+                f"{name} ({recipe.name}) counts: it has no weights that could be {precision}.",
+                "A precision is for networks; leave it out.",
+            )
         self.size = model.parameter_count() if isinstance(model, Model) else None
         self.model = freeze(model, precision) if isinstance(model, Model) else model
 
@@ -111,14 +119,18 @@ class TrainedModel:
         """A fault if it cannot do this, which says what it can."""
         if ability not in self.abilities:
             able, labels = ", ".join(self.abilities) or "do nothing", f"foreword predict {self.name} FILE"
-            raise Fault(f"{self.name} ({self.recipe.name}) cannot {ability}; it can {able}.",
-                        f"It was fine-tuned to label text:  {labels}" if self.recipe.objective.labelled else "")
+            raise Fault(
+                f"{self.name} ({self.recipe.name}) cannot {ability}; it can {able}.",
+                f"It was fine-tuned to label text:  {labels}" if self.recipe.objective.labelled else "",
+            )
 
     @property
     def tokenizer(self) -> Tokenizer:
         if self._tokenizer is None:
-            raise Fault(f"{self.name} has no tokenizer, only weights.",
-                        "Put tokenizer.json (or vocab.json and merges.txt, or vocab.txt) beside them, or ask for logits of ids.")
+            raise Fault(
+                f"{self.name} has no tokenizer, only weights.",
+                "Put tokenizer.json (or vocab.json and merges.txt, or vocab.txt) beside them, or ask for logits of ids.",
+            )
         return self._tokenizer
 
     @cached_property

@@ -22,23 +22,27 @@ from foreword.training.compiling import products_a_second
 from foreword.training.hardware import Hardware
 from foreword.training.memory import free_memory
 
-SECONDS = 3.0          # that one way of timing may take, about
-REACHED = 0.55         # of the pace of a large matrix product: what training of 10M parameters and more reaches in our benchmarks
-GUESSES = 256          # with which a head is timed
+SECONDS = 3.0  # that one way of timing may take, about
+REACHED = (
+    0.55  # of the pace of a large matrix product: what training of 10M parameters and more reaches in our benchmarks
+)
+GUESSES = 256  # with which a head is timed
 
 
 @dataclass(frozen=True)
 class Pace:
     tokens_a_second: float
-    how: str                   # what was timed
-    products: float            # floating-point operations a second in a large matrix product
+    how: str  # what was timed
+    products: float  # floating-point operations a second in a large matrix product
 
 
 def pace(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Hardware) -> Pace:
     """Timed on as much of the model as fits the memory and a few seconds."""
     products = products_a_second(torch.device(hardware.device))
     free, recompute = free_memory(hardware.device), _recompute(recipe)
-    row = needs.positions * (needs.flops_recomputed if recompute else needs.flops) / (REACHED * products)     # seconds, about
+    row = (
+        needs.positions * (needs.flops_recomputed if recompute else needs.flops) / (REACHED * products)
+    )  # seconds, about
     fit = needs.rows_that_fit(free, recompute)
     rows = min(recipe.training.batch_size, fit, int(SECONDS / 3 / max(row, 1e-9)))
     if rows >= 1 and "generate" in recipe.abilities():
@@ -49,7 +53,9 @@ def pace(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Hardwar
         found = _in_parts(recipe, vocabulary, needs, hardware)
         return Pace(found, "one layer of each kind and the head, at full width", products)
     work = needs.flops_recomputed if recompute else needs.flops
-    return Pace(REACHED * products / work, f"a matrix product, of whose pace training reaches about {REACHED:.0%}", products)
+    return Pace(
+        REACHED * products / work, f"a matrix product, of whose pace training reaches about {REACHED:.0%}", products
+    )
 
 
 def _recompute(recipe: Recipe) -> bool:
@@ -59,7 +65,7 @@ def _recompute(recipe: Recipe) -> bool:
 def _whole(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Hardware, rows: int) -> float:
     """Tokens a second of whole steps: passes of `rows` rows, and one step of the optimizer for a batch of them."""
     model = network_for(recipe, vocabulary).to(hardware.device).train()
-    optimizers = recipe.training.optimizer.build(model)            # type: ignore[attr-defined]
+    optimizers = recipe.training.optimizer.build(model)  # type: ignore[attr-defined]
     ids = torch.randint(vocabulary.size, (rows, needs.positions + 1), device=hardware.device)
     batch = Batch(Inputs(ids[:, :-1].contiguous()), {"tokens": ids[:, 1:].contiguous()})
 
@@ -73,7 +79,7 @@ def _whole(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Hardw
             optimizer.step()
 
     first = _seconds(passed, hardware, 1)
-    stepped()                                                      # its memory is made in the first step
+    stepped()  # its memory is made in the first step
     each = first if first > SECONDS / 3 else _seconds(passed, hardware)
     update = _seconds(stepped, hardware)
     passes = recipe.training.batch_size / rows
@@ -97,14 +103,18 @@ def _in_parts(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Ha
     block = spec.model_copy(update={"layers": 1}).blocks()[0].to(hardware.device).train()
     block.recompute = _recompute(recipe)
     x = torch.randn(1, needs.positions, spec.width, device=hardware.device, requires_grad=True)
-    where = spec.positions.build(spec).to(hardware.device).where(
-        torch.arange(needs.positions, device=hardware.device), needs.positions)
+    where = (
+        spec.positions.build(spec)
+        .to(hardware.device)
+        .where(torch.arange(needs.positions, device=hardware.device), needs.positions)
+    )
 
     def through(pattern: Pattern) -> Callable[[], None]:
         def passed() -> None:
             with hardware.autocast():
                 made: Tensor = block(x, pattern, None, None, where)[0]
             made.sum().backward()
+
         return passed
 
     seen: list[Pattern] = [Everywhere()] * spec.layers
@@ -116,7 +126,9 @@ def _in_parts(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Ha
 
     def guessing() -> None:
         with hardware.autocast():
-            cost = F.cross_entropy(F.linear(hidden, table), torch.zeros(GUESSES, dtype=torch.long, device=hardware.device))
+            cost = F.cross_entropy(
+                F.linear(hidden, table), torch.zeros(GUESSES, dtype=torch.long, device=hardware.device)
+            )
         cost.backward()
 
     head = _seconds(guessing, hardware) * guessed(recipe) * needs.positions / GUESSES

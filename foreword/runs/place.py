@@ -10,7 +10,7 @@ from foreword.basics.messages import Fault
 
 class ModelPlace(NamedTuple):
     folder: Path
-    step: int | None = None        # a saved step of a run; None: its model, the best or the last
+    step: int | None = None  # a saved step of a run; None: its model, the best or the last
 
     @property
     def checkpoint(self) -> Path:
@@ -23,14 +23,19 @@ def model_place(path: str | Path) -> ModelPlace:
         return ModelPlace(Path(path))
     name, at, step = str(path).rpartition("@")
     if not at or not step.isdigit() or not Path(name).is_dir():
-        raise Fault(f"{path} is not there.", "Give a run (runs/NAME), one of its saved steps (runs/NAME@STEP), its model folder, "
-                                             "or a Hugging Face directory.")
+        raise Fault(
+            f"{path} is not there.",
+            "Give a run (runs/NAME), one of its saved steps (runs/NAME@STEP), its model folder, "
+            "or a Hugging Face directory.",
+        )
     place = ModelPlace(Path(name), int(step))
     if not place.checkpoint.is_dir():
         there = saved_steps(place.folder)
-        raise Fault(f"{name} has no step {place.step}. "
-                    + (f"Steps there are: {', '.join(map(str, there))}." if there else "It has no saved steps."),
-                    "training.keep says how many are kept, training.save how often one is saved.")
+        raise Fault(
+            f"{name} has no step {place.step}. "
+            + (f"Steps there are: {', '.join(map(str, there))}." if there else "It has no saved steps."),
+            "training.keep says how many are kept, training.save how often one is saved.",
+        )
     return place
 
 

@@ -18,8 +18,13 @@ from foreword.training.memory import free_memory
 DAY = 86400.0
 
 
-def plan(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware, sources: Mapping[str, tuple[int, float]] | None = None,
-         timed: bool = True) -> JsonObject:
+def plan(
+    recipe: Recipe,
+    vocabulary: Vocabulary,
+    hardware: Hardware,
+    sources: Mapping[str, tuple[int, float]] | None = None,
+    timed: bool = True,
+) -> JsonObject:
     """Everything as plain numbers. `sources`: what is trained on, (tokens of an epoch, share of what is read) by name."""
     found, spec = needs(recipe, vocabulary, hardware), recipe.training
     recompute = bool(getattr(spec, "recompute", False))
@@ -29,38 +34,73 @@ def plan(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware, sources: Ma
     speed = pace(recipe, vocabulary, found, hardware) if timed else None
     epoch = sum(tokens for tokens, _ in (sources or {}).values())
     return {
-        "recipe": recipe.name, "size": recipe.size, "device": str(hardware), "vocabulary": vocabulary.size,
-        "parameters": found.parameters, "memory": _memory(found, at_once, recompute, free, rows),
-        "flops_per_token": {"all": found.flops, "attention": found.flops_attention, "recomputed": found.flops_recomputed},
-        "batch": {"rows": spec.batch_size, "positions": found.positions, "tokens": spec.batch_size * found.positions,
-                  "rows_at_once": at_once, "parts": math.ceil(spec.batch_size / at_once)},
-        "pace": None if speed is None else {"tokens_per_second": speed.tokens_a_second, "timed": speed.how,
-                                            "gflops": speed.products / 1e9},
+        "recipe": recipe.name,
+        "size": recipe.size,
+        "device": str(hardware),
+        "vocabulary": vocabulary.size,
+        "parameters": found.parameters,
+        "memory": _memory(found, at_once, recompute, free, rows),
+        "flops_per_token": {
+            "all": found.flops,
+            "attention": found.flops_attention,
+            "recomputed": found.flops_recomputed,
+        },
+        "batch": {
+            "rows": spec.batch_size,
+            "positions": found.positions,
+            "tokens": spec.batch_size * found.positions,
+            "rows_at_once": at_once,
+            "parts": math.ceil(spec.batch_size / at_once),
+        },
+        "pace": None
+        if speed is None
+        else {"tokens_per_second": speed.tokens_a_second, "timed": speed.how, "gflops": speed.products / 1e9},
         "budget": _budget(recipe, found, epoch, speed.tokens_a_second if speed else None, sources or {}),
         "recompute": recompute,
     }
 
 
 def _memory(found: Needs, at_once: int, recompute: bool, free: int, rows: dict[str, int]) -> JsonObject:
-    return {"weights": found.weights, "gradients": found.gradients, "optimizer": found.optimizer, "logits": found.beside,
-            "row": found.row, "row_recomputed": found.row_recomputed, "peak": found.peak(at_once, recompute), "free": free,
-            "rows_that_fit": rows["as_it_is"], "rows_that_fit_recomputed": rows["recomputed"]}
+    return {
+        "weights": found.weights,
+        "gradients": found.gradients,
+        "optimizer": found.optimizer,
+        "logits": found.beside,
+        "row": found.row,
+        "row_recomputed": found.row_recomputed,
+        "peak": found.peak(at_once, recompute),
+        "free": free,
+        "rows_that_fit": rows["as_it_is"],
+        "rows_that_fit_recomputed": rows["recomputed"],
+    }
 
 
-def _budget(recipe: Recipe, found: Needs, epoch: int, speed: float | None,
-            sources: Mapping[str, tuple[int, float]]) -> JsonObject:
+def _budget(
+    recipe: Recipe, found: Needs, epoch: int, speed: float | None, sources: Mapping[str, tuple[int, float]]
+) -> JsonObject:
     """The recipe's budget in every unit that can be known."""
     budget, step = Budget.parse(recipe.training.budget), recipe.training.batch_size * found.positions
-    tokens = {"tokens": budget.amount, "steps": budget.amount * step,
-              "epochs": budget.amount * epoch if epoch else None,
-              "seconds": budget.amount * speed if speed else None}[budget.unit]
+    tokens = {
+        "tokens": budget.amount,
+        "steps": budget.amount * step,
+        "epochs": budget.amount * epoch if epoch else None,
+        "seconds": budget.amount * speed if speed else None,
+    }[budget.unit]
     if budget.unit == "seconds" and tokens and epoch and recipe.training.passes:
         tokens = min(tokens, recipe.training.passes * epoch)
     seconds = tokens / speed if tokens and speed else budget.amount if budget.unit == "seconds" else None
-    return {"written": budget.written, "tokens": tokens, "steps": tokens / step if tokens else None, "seconds": seconds,
-            "flops": tokens * found.flops if tokens else None, "tokens_per_epoch": epoch or None,
-            "sources": {name: {"tokens": size, "epochs": share * tokens / size if tokens else None}
-                        for name, (size, share) in sources.items()}}
+    return {
+        "written": budget.written,
+        "tokens": tokens,
+        "steps": tokens / step if tokens else None,
+        "seconds": seconds,
+        "flops": tokens * found.flops if tokens else None,
+        "tokens_per_epoch": epoch or None,
+        "sources": {
+            name: {"tokens": size, "epochs": share * tokens / size if tokens else None}
+            for name, (size, share) in sources.items()
+        },
+    }
 
 
 def lines(found: JsonObject) -> Iterator[str]:
@@ -68,14 +108,20 @@ def lines(found: JsonObject) -> Iterator[str]:
     memory, batch, work = found["memory"], found["batch"], found["flops_per_token"]
     name = f"{found['recipe']} {found['size']}".strip()
     yield f"{name}: {found['parameters']:,} parameters, vocabulary {found['vocabulary']:,}, on {found['device']}"
-    yield (f"memory   weights {_bytes(memory['weights'])}, gradients {_bytes(memory['gradients'])}, optimizer "
-           f"{_bytes(memory['optimizer'])}, logits {_bytes(memory['logits'])}")
+    yield (
+        f"memory   weights {_bytes(memory['weights'])}, gradients {_bytes(memory['gradients'])}, optimizer "
+        f"{_bytes(memory['optimizer'])}, logits {_bytes(memory['logits'])}"
+    )
     again = memory["row_recomputed"] < memory["row"]
-    yield (f"         a row of {batch['positions']:,} tokens {_bytes(memory['row'])}"
-           + f", or {_bytes(memory['row_recomputed'])} with training.recompute=true" * again)
+    yield (
+        f"         a row of {batch['positions']:,} tokens {_bytes(memory['row'])}"
+        + f", or {_bytes(memory['row_recomputed'])} with training.recompute=true" * again
+    )
     yield f"fits     {_fits(found)}"
-    yield (f"work     {_flops(work['all'])} a token, forward and backward, {work['attention'] / work['all']:.0%} of it "
-           "attention" + f"; {_flops(work['recomputed'])} with training.recompute=true" * again)
+    yield (
+        f"work     {_flops(work['all'])} a token, forward and backward, {work['attention'] / work['all']:.0%} of it "
+        "attention" + f"; {_flops(work['recomputed'])} with training.recompute=true" * again
+    )
     yield from _times(found)
 
 
@@ -87,19 +133,25 @@ def _fits(found: JsonObject) -> str:
         return f"a batch of {batch['rows']:,} rows takes {_bytes(memory['peak'])}; {free}, room for {fit:,} rows"
     if fit:
         more = f" ({again:,} with training.recompute=true)" if again > fit else ""
-        return (f"{fit:,} rows at once{more}: {free}. --auto-batch takes a batch of {batch['rows']:,} in "
-                f"{batch['parts']:,} parts, {_bytes(memory['peak'])} each")
+        return (
+            f"{fit:,} rows at once{more}: {free}. --auto-batch takes a batch of {batch['rows']:,} in "
+            f"{batch['parts']:,} parts, {_bytes(memory['peak'])} each"
+        )
     least = memory["weights"] + memory["gradients"] + memory["optimizer"] + memory["logits"]
     if again:
         return f"not one row: {free}. With training.recompute=true {again:,} rows do"
-    return f"not one row, even with training.recompute=true: {_bytes(least + memory['row_recomputed'])} are needed, {free}"
+    return (
+        f"not one row, even with training.recompute=true: {_bytes(least + memory['row_recomputed'])} are needed, {free}"
+    )
 
 
 def _times(found: JsonObject) -> Iterator[str]:
     budget, speed = found["budget"], found["pace"]
     if speed:
-        yield (f"pace     {_pace(speed['tokens_per_second'])} tokens/s, from {speed['timed']}; matrix product "
-               f"{speed['gflops']:.0f} GFLOPS")
+        yield (
+            f"pace     {_pace(speed['tokens_per_second'])} tokens/s, from {speed['timed']}; matrix product "
+            f"{speed['gflops']:.0f} GFLOPS"
+        )
     for name, source in budget["sources"].items():
         epochs = f"; the budget reads it {source['epochs']:.3g} times" if source["epochs"] else ""
         yield f"data     {name}: {thousands(source['tokens'])} tokens{epochs}"
@@ -108,8 +160,10 @@ def _times(found: JsonObject) -> Iterator[str]:
         return
     clock = Budget.parse(budget["written"]).unit == "seconds"
     steps = f"{thousands(budget['steps'])} steps of {thousands(found['batch']['tokens'])}"
-    yield (f"budget   {budget['written']}: {'about ' * clock}{thousands(budget['tokens'])} tokens, {steps}, "
-           f"{_flops(budget['flops'])}")
+    yield (
+        f"budget   {budget['written']}: {'about ' * clock}{thousands(budget['tokens'])} tokens, {steps}, "
+        f"{_flops(budget['flops'])}"
+    )
     if budget["seconds"] is not None and not clock:
         fits = found["memory"]["rows_that_fit"] or found["memory"]["rows_that_fit_recomputed"]
         yield f"time     about {_long(budget['seconds'])}{'' if fits else ', on a machine of this pace with the memory for it'}"

@@ -15,8 +15,10 @@ def look(recipe: Recipe, store: Data, rows: int, step: int) -> Iterator[str]:
     """Lines to read: the shape of the batches, some rows, and what is true of many."""
     seed, size = recipe.training.seed, recipe.training.batch_size
     cutter = cutter_over(store, recipe.batches, size, seed)
-    yield (f"{recipe.name}: {kind(recipe.objective)} over {kind(recipe.batches)} of {recipe.batches.length} tokens, "
-           f"{size} rows a batch; {describe(cutter, store.tokens, store.documents)}")
+    yield (
+        f"{recipe.name}: {kind(recipe.objective)} over {kind(recipe.batches)} of {recipe.batches.length} tokens, "
+        f"{size} rows a batch; {describe(cutter, store.tokens, store.documents)}"
+    )
     if isinstance(store, Mixture):
         yield str(store)
     if recipe.head is None:

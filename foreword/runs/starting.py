@@ -17,28 +17,45 @@ from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.tokens.tokenizer import Tokenizer
 
-FREE = ("dropout", "initial")        # settings of a network that leave no trace in the shape of its weights
+FREE = ("dropout", "initial")  # settings of a network that leave no trace in the shape of its weights
 
 
 def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> dict[str, str]:
     """Give `model` the weights of the one at `path`; what the passport is to say of them. All that does not fit is a fault."""
     found = open_model(path)
     if not isinstance(model, Model) or not isinstance(found.model, Model):
-        raise Fault(f"{path} ({found.recipe.name}) cannot be the start of {recipe.name}: only networks are trained further.")
+        raise Fault(
+            f"{path} ({found.recipe.name}) cannot be the start of {recipe.name}: only networks are trained further."
+        )
     theirs, mine = found.model.weights(), model.weights()
     faults = []
     if found.tokenizer is None or found.tokenizer.fingerprint != tokenizer.fingerprint:
         made = found.tokenizer.name if found.tokenizer else "no tokenizer"
-        faults.append(Fault(f"{path} was trained with {made}; the text to train on was made into ids with {tokenizer.name}.",
-                            f"Make a matching store:  foreword tokens TEXT --tokenizer {path} --out STORE"))
+        faults.append(
+            Fault(
+                f"{path} was trained with {made}; the text to train on was made into ids with {tokenizer.name}.",
+                f"Make a matching store:  foreword tokens TEXT --tokenizer {path} --out STORE",
+            )
+        )
     differ = difference(_shape(found.recipe), _shape(recipe))
-    faults += [Fault(f"{path} and the recipe differ:  network.{line}", "" if line != differ[-1] else
-                     "What is trained further must have the recipe's shape: give its --size, or --set network.KEY=VALUE.")
-               for line in differ]
-    if not faults:      # what follows from the above would only repeat it
+    faults += [
+        Fault(
+            f"{path} and the recipe differ:  network.{line}",
+            ""
+            if line != differ[-1]
+            else "What is trained further must have the recipe's shape: give its --size, or --set network.KEY=VALUE.",
+        )
+        for line in differ
+    ]
+    if not faults:  # what follows from the above would only repeat it
         faults += [Fault(f"{path} has no weight {name}.") for name in mine if name not in theirs]
-        faults += [Fault(f"{name} has the shape {tuple(theirs[name].shape)} in {path}, {tuple(mine[name].shape)} in the recipe.")
-                   for name in mine if name in theirs and theirs[name].shape != mine[name].shape]
+        faults += [
+            Fault(
+                f"{name} has the shape {tuple(theirs[name].shape)} in {path}, {tuple(mine[name].shape)} in the recipe."
+            )
+            for name in mine
+            if name in theirs and theirs[name].shape != mine[name].shape
+        ]
     if faults:
         raise Faults(faults)
     digest = hashlib.blake2b(digest_size=16)
@@ -57,5 +74,8 @@ def check_same_start(run: RunFolder, start: dict[str, str]) -> None:
     """A run goes on only from what it was begun from."""
     before = run.passport().get("start", {}) if run.exists() else start
     if before.get("weights") != start.get("weights"):
-        raise Fault(f"{run.path} holds another run: it was begun from {before.get('path', 'nothing')}, "
-                    f"not from {start.get('path', 'nothing')}.", "Choose another --out, or give the same --from.")
+        raise Fault(
+            f"{run.path} holds another run: it was begun from {before.get('path', 'nothing')}, "
+            f"not from {start.get('path', 'nothing')}.",
+            "Choose another --out, or give the same --from.",
+        )

@@ -24,11 +24,18 @@ from foreword.runs.starting import check_same_start, start_from
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 
-Ask = Callable[[Model, Tokenizer], dict[str, dict[str, float]]]        # task -> metric -> value
+Ask = Callable[[Model, Tokenizer], dict[str, dict[str, float]]]  # task -> metric -> value
 
 
-def train(recipe: Recipe, data: Path | Sequence[Source], out: Path, tensorboard: bool = False,
-          hardware: Hardware | None = None, start: Path | None = None, ask: Ask | None = None) -> RunFolder:
+def train(
+    recipe: Recipe,
+    data: Path | Sequence[Source],
+    out: Path,
+    tensorboard: bool = False,
+    hardware: Hardware | None = None,
+    start: Path | None = None,
+    ask: Ask | None = None,
+) -> RunFolder:
     """Train until the recipe's budget is spent. A run that stopped before goes on from its last checkpoint.
 
     `start`: a run or model folder whose weights are the first. `ask`: called at each evaluation; metrics.jsonl keeps its answer.
@@ -36,7 +43,7 @@ def train(recipe: Recipe, data: Path | Sequence[Source], out: Path, tensorboard:
     store, valid = open_data(data, "train"), open_if_there(data, "valid")
     check_tokenizer(recipe, store.tokenizer, str(store.folder))
     run = RunFolder(out)
-    loop = text_run(recipe, store, valid, run, hardware, ask)        # what can be wrong is found before the folder is made
+    loop = text_run(recipe, store, valid, run, hardware, ask)  # what can be wrong is found before the folder is made
     begun = start_from(start, recipe, loop.model, loop.tokenizer) if start else {}
     check_same_start(run, begun)
     if not run.claim(recipe, store.data) and begun:
@@ -44,16 +51,25 @@ def train(recipe: Recipe, data: Path | Sequence[Source], out: Path, tensorboard:
         say(f"{out}: trains {start} further")
     loop.resume()
     if run.passport().get("finished") and loop.trainer.spent() >= 1.0:
-        more = ("A budget in steps, tokens or epochs would go on with it" if loop.trainer.passes_done() else
-                "A larger --budget would go on with it")
+        more = (
+            "A budget in steps, tokens or epochs would go on with it"
+            if loop.trainer.passes_done()
+            else "A larger --budget would go on with it"
+        )
         say(f"{out}: this run is finished; nothing is left to do. {more}.")
     else:
         loop.go(tensorboard)
     return run
 
 
-def text_run(recipe: Recipe, store: Data, valid: Data | None, run: RunFolder, hardware: Hardware | None = None,
-             ask: Ask | None = None) -> RunLoop:
+def text_run(
+    recipe: Recipe,
+    store: Data,
+    valid: Data | None,
+    run: RunFolder,
+    hardware: Hardware | None = None,
+    ask: Ask | None = None,
+) -> RunLoop:
     """All is there to begin, and nothing written."""
     spec = recipe.training
     torch.manual_seed(number_of("weights", spec.seed))
@@ -94,8 +110,10 @@ class TextWorkload:
         """What held-out text costs; of a mixture the mean by shares, and what that of each source costs."""
         more: JsonObject = {}
         if isinstance(self.valid, Mixture):
-            each = {name: loop.learner.measure(self.held_out(loop, store))
-                    for name, store in zip(self.valid.names, self.valid.stores)}
+            each = {
+                name: loop.learner.measure(self.held_out(loop, store))
+                for name, store in zip(self.valid.names, self.valid.stores)
+            }
             found = self.valid.mean(each)
             more["sources"] = {name: one for name, one in each.items() if one}
         else:
@@ -109,9 +127,23 @@ class TextWorkload:
         if not isinstance(self.store, Mixture) or not isinstance(loop.cutter, MixtureCutter):
             return []
         rows = loop.trainer.stream.rows(loop.trainer.progress.step)
-        return [{"name": name, "store": str(store.folder.resolve()), "weight": weight, "tokens": store.tokens,
-                 "rows": drawn, "epochs": epochs} for name, store, weight, drawn, epochs in zip(
-                     self.store.names, self.store.stores, self.store.weights, loop.cutter.drawn(rows), loop.cutter.epochs(rows))]
+        return [
+            {
+                "name": name,
+                "store": str(store.folder.resolve()),
+                "weight": weight,
+                "tokens": store.tokens,
+                "rows": drawn,
+                "epochs": epochs,
+            }
+            for name, store, weight, drawn, epochs in zip(
+                self.store.names,
+                self.store.stores,
+                self.store.weights,
+                loop.cutter.drawn(rows),
+                loop.cutter.epochs(rows),
+            )
+        ]
 
     def logged(self, loop: RunLoop) -> JsonObject:
         sources = self.sources(loop)
@@ -124,9 +156,11 @@ class TextWorkload:
     def introduce(self, loop: RunLoop) -> JsonObject:
         recipe, network = loop.recipe, isinstance(loop.model, Model)
         size = f"{thousands(loop.model.parameter_count())} parameters" if network else "counts"
-        say(f"{recipe.name}{' ' + recipe.size if recipe.size else ''}: {size}, {loop.tokenizer.name}, "
+        say(
+            f"{recipe.name}{' ' + recipe.size if recipe.size else ''}: {size}, {loop.tokenizer.name}, "
             f"{thousands(self.store.tokens)} tokens of training text, budget {recipe.training.budget}"
-            + (f", on {loop.hardware}" if network else ""))
+            + (f", on {loop.hardware}" if network else "")
+        )
         if (meant := kind(recipe.tokenizer)) != loop.tokenizer.kind:
             say(f"the recipe means a {meant} tokenizer; the store's {loop.tokenizer.name} is used.")
         if self.valid is None and network:
@@ -145,8 +179,12 @@ class TextWorkload:
         if isinstance(loop.model, Model):
             facts["flops"] = 6 * loop.model.parameter_count() * progress.tokens
         if trainer.passes_done():
-            say(f"the text was read {trainer.passes:g} times, and more would be learned by heart: it ends before its budget "
-                f"of {loop.recipe.training.budget} (training.passes). More text, or a larger network, would use the rest.")
-        say(f"{loop.recipe.name}: {thousands(progress.tokens)} tokens in {duration(progress.seconds)}; "
-            f"model in {loop.run.path / 'model'}")
+            say(
+                f"the text was read {trainer.passes:g} times, and more would be learned by heart: it ends before its budget "
+                f"of {loop.recipe.training.budget} (training.passes). More text, or a larger network, would use the rest."
+            )
+        say(
+            f"{loop.recipe.name}: {thousands(progress.tokens)} tokens in {duration(progress.seconds)}; "
+            f"model in {loop.run.path / 'model'}"
+        )
         return facts

@@ -14,7 +14,7 @@ from foreword.basics.seeds import chance
 Interval = tuple[float, float]
 UNKNOWN: Interval = (math.nan, math.nan)
 ANYTHING: Interval = (-math.inf, math.inf)
-Z = 1.959963984540054       # 95% of a normal distribution lies within so many standard deviations
+Z = 1.959963984540054  # 95% of a normal distribution lies within so many standard deviations
 DRAWS, AT_ONCE = 1000, 50
 
 
@@ -52,7 +52,9 @@ def over_seeds(numbers: Sequence[float], within: Interval = ANYTHING) -> Interva
     try:
         student = importlib.import_module("scipy.stats").t
     except ImportError as error:
-        raise Fault("intervals over seeds need the package scipy.", "Install it:  pip install 'foreword[transfer]'") from error
+        raise Fault(
+            "intervals over seeds need the package scipy.", "Install it:  pip install 'foreword[transfer]'"
+        ) from error
     half = float(student.ppf(0.975, len(numbers) - 1)) * spread(numbers) / math.sqrt(len(numbers))
     middle = float(np.mean(numbers))
     return max(middle - half, within[0]), min(middle + half, within[1])

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-Entity = tuple[str, int, int]          # type, first word, word after the last
+Entity = tuple[str, int, int]  # type, first word, word after the last
 
-_MARKS = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}        # BMES and BILOU say the same otherwise
+_MARKS = {"B": "B", "I": "I", "M": "I", "E": "E", "L": "E", "S": "S", "U": "S"}  # BMES and BILOU say the same otherwise
 
 
 def entities(tags: Sequence[str]) -> set[Entity]:
@@ -43,4 +43,6 @@ def in_iob1(tagged: Iterable[Sequence[str]]) -> bool:
 
 def to_iob2(tags: Sequence[str]) -> tuple[str, ...]:
     """B- at the beginning of every name."""
-    return tuple(f"B-{tag[2:]}" if tag[:2] == "I-" and before[2:] != tag[2:] else tag for before, tag in zip(["O", *tags], tags))
+    return tuple(
+        f"B-{tag[2:]}" if tag[:2] == "I-" and before[2:] != tag[2:] else tag for before, tag in zip(["O", *tags], tags)
+    )

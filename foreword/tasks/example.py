@@ -20,7 +20,7 @@ class Span:
     text: str
 
 
-Prediction = Any        # depends on the kind, as a label does; of a span its text, "" for none
+Prediction = Any  # depends on the kind, as a label does; of a span its text, "" for none
 Label = str | float | int | tuple[Span, ...] | tuple[str, ...] | None
 
 
@@ -42,7 +42,7 @@ class Example:
     choices: tuple[str, ...] = ()
     words: tuple[Span, ...] = ()
     group: str = ""
-    where: str = ""                    # file and line, for messages
+    where: str = ""  # file and line, for messages
 
     @property
     def number(self) -> float:

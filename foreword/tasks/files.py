@@ -18,7 +18,7 @@ from foreword.text.rows import RowFault, json_rows
 
 SPLITS = ("train", "valid", "test")
 VARIABLE = "FOREWORD_DATA"
-Names = str | tuple[str, ...]        # of a file; several: under which it is commonly found
+Names = str | tuple[str, ...]  # of a file; several: under which it is commonly found
 
 
 class Missing(Fault):
@@ -43,8 +43,11 @@ class SearchPath:
         for place in (place for name in every for place in self._places(Path(name))):
             if place.is_dir() if folder else place.is_file():
                 return place
-        said = (f"{every[0]} is neither beside the task file nor in {self.data}." if self.data else
-                f"{every[0]} is not beside the task file, and no data folder is given.")
+        said = (
+            f"{every[0]} is neither beside the task file nor in {self.data}."
+            if self.data
+            else f"{every[0]} is not beside the task file, and no data folder is given."
+        )
         raise Missing(said, f"Say where the data is:  --data FOLDER, or set {VARIABLE}")
 
     def _places(self, name: Path) -> Iterator[Path]:
@@ -89,7 +92,7 @@ class Files(ExampleSource):
     train: Names = ""
     valid: Names = ""
     test: Names = ""
-    optional: tuple[str, ...] = ()        # splits that few people have: without them, the others are cut to stand for them
+    optional: tuple[str, ...] = ()  # splits that few people have: without them, the others are cut to stand for them
 
     def splits(self) -> list[str]:
         return [name for name in SPLITS if getattr(self, name)]
@@ -151,7 +154,7 @@ class Delimited(Files):
     """Rows of columns; `columns` names them where the file has no header."""
 
     columns: tuple[str, ...] = ()
-    broken: Literal["refuse", "skip"] = "refuse"        # rows with another number of columns
+    broken: Literal["refuse", "skip"] = "refuse"  # rows with another number of columns
 
     def cells(self, path: Path) -> Iterator[tuple[int, list[str]]]:
         raise NotImplementedError
@@ -206,11 +209,16 @@ class Lines(ExampleSource):
         return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
 
     def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
-        columns = {name: [line for _, line in numbered(where.find(file))] for name, file in getattr(self, split).items()}
+        columns = {
+            name: [line for _, line in numbered(where.find(file))] for name, file in getattr(self, split).items()
+        }
         lengths = {name: len(lines) for name, lines in columns.items()}
         if len(set(lengths.values())) > 1:
-            raise Fault("these files do not have the same number of lines: "
-                        + ", ".join(f"{name} {length:,}" for name, length in lengths.items()) + ".")
+            raise Fault(
+                "these files do not have the same number of lines: "
+                + ", ".join(f"{name} {length:,}" for name, length in lengths.items())
+                + "."
+            )
         return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 

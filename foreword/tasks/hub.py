@@ -12,24 +12,26 @@ from foreword.basics.spec import Spec
 from foreword.tasks.template import Row
 
 PREFIX = "hf:"
-NO_LABEL = "-"          # what stands where a data set says -1
+NO_LABEL = "-"  # what stands where a data set says -1
 
 
 class Hub(Spec):
     """Where a data set is, which of its splits are which, and which columns are called otherwise than here."""
 
-    path: str                          # a name there, a folder, or "json" / "csv" with `files`
+    path: str  # a name there, a folder, or "json" / "csv" with `files`
     config: str = ""
     train: str = ""
     valid: str = ""
     test: str = ""
-    rename: dict[str, str] = {}        # its column -> ours
-    files: dict[str, str] = {}         # split -> file, for "json" and "csv"
+    rename: dict[str, str] = {}  # its column -> ours
+    files: dict[str, str] = {}  # split -> file, for "json" and "csv"
     revision: str = ""
 
     def splits(self) -> dict[str, str]:
         """Our split -> theirs; all they have, by their usual names, where none is given."""
-        return {ours: theirs for ours, theirs in (("train", self.train), ("dev", self.valid), ("test", self.test)) if theirs}
+        return {
+            ours: theirs for ours, theirs in (("train", self.train), ("dev", self.valid), ("test", self.test)) if theirs
+        }
 
 
 USUAL = {"train": ("train",), "dev": ("validation", "valid", "dev"), "test": ("test",)}
@@ -49,12 +51,18 @@ def _downloaded(hub: Hub) -> Any:
     try:
         library = importlib.import_module("datasets")
     except ImportError as error:
-        raise Fault("data from huggingface.co needs the package datasets.", "Install it:  pip install 'foreword[hf]'") from error
+        raise Fault(
+            "data from huggingface.co needs the package datasets.", "Install it:  pip install 'foreword[hf]'"
+        ) from error
     try:
-        return library.load_dataset(hub.path, hub.config or None, data_files=hub.files or None, revision=hub.revision or None)
-    except (OSError, ValueError, library.exceptions.DatasetsError) as error:        # no network, no such data set or config
-        raise Fault(f"{hub.path} could not be loaded: {str(error).splitlines()[0]}",
-                    "Is there a network, and does the name stand at huggingface.co/datasets?") from error
+        return library.load_dataset(
+            hub.path, hub.config or None, data_files=hub.files or None, revision=hub.revision or None
+        )
+    except (OSError, ValueError, library.exceptions.DatasetsError) as error:  # no network, no such data set or config
+        raise Fault(
+            f"{hub.path} could not be loaded: {str(error).splitlines()[0]}",
+            "Is there a network, and does the name stand at huggingface.co/datasets?",
+        ) from error
 
 
 def _named(split: Any, rename: Mapping[str, str]) -> list[JsonObject]:

@@ -48,6 +48,7 @@ def _numbers(examples: Sequence[Example], predictions: Sequence[Prediction]) -> 
 
 def _places(labels: Sequence[str]) -> Judge:
     """(guess, gold) as places. A guess that is no label, or none, is wrong: it counts as the next class."""
+
     def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
         place = {label: number for number, label in enumerate(labels)}
         found = []
@@ -55,12 +56,14 @@ def _places(labels: Sequence[str]) -> Judge:
             gold = place[str(example.label)]
             found.append((place.get(guess, (gold + 1) % len(labels)), gold))
         return found
+
     return judge
 
 
 def _answers(compare: Callable[[str, Sequence[str]], float]) -> Judge:
     def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
         return [compare(guess, example.references) for example, guess in zip(examples, predictions)]
+
     return judge
 
 
@@ -73,18 +76,22 @@ def _found(examples: Sequence[Example], predictions: Sequence[Prediction]) -> li
 
 
 def _tags_right(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
-    return [(sum(gold == said for gold, said in zip(example.tags, guess)), len(example.tags))
-            for example, guess in zip(examples, predictions)]
+    return [
+        (sum(gold == said for gold, said in zip(example.tags, guess)), len(example.tags))
+        for example, guess in zip(examples, predictions)
+    ]
 
 
 def _ranked(worth: Callable[[np.ndarray], float]) -> Judge:
     """One number for each query with a relevant candidate. Equal scores are ordered against us: saying nothing earns nothing."""
+
     def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
         groups: dict[str, list[tuple[float, float]]] = {}
         for example, score in zip(examples, predictions):
             groups.setdefault(example.group, []).append((-float(score), example.number))
         found = [np.asarray([label > 0 for _, label in sorted(group)]) for group in groups.values()]
         return [worth(relevant) for relevant in found if relevant.any()]
+
     return judge
 
 
@@ -104,7 +111,7 @@ class Measure:
 
     metric: Metric
     judge: Judge
-    within: Interval = (0.0, 1.0)      # no value lies outside
+    within: Interval = (0.0, 1.0)  # no value lies outside
 
 
 CORRELATION = (-1.0, 1.0)
@@ -134,7 +141,7 @@ class Scored:
     metric: str
     value: float
     interval: Interval
-    count: int                         # of what was averaged: examples, or queries
+    count: int  # of what was averaged: examples, or queries
     shown: str
 
     @property
@@ -145,8 +152,13 @@ class Scored:
         return {"value": self.value, "interval": list(self.interval), "count": self.count, "shown": self.shown}
 
 
-def scored(metrics: Sequence[str], labels: Sequence[str], examples: Sequence[Example], predictions: Sequence[Prediction],
-           interval: bool = True) -> list[Scored]:
+def scored(
+    metrics: Sequence[str],
+    labels: Sequence[str],
+    examples: Sequence[Example],
+    predictions: Sequence[Prediction],
+    interval: bool = True,
+) -> list[Scored]:
     """Every metric of these predictions."""
     if len(examples) != len(predictions):
         raise Fault(f"{len(examples):,} examples and {len(predictions):,} predictions: they do not belong together.")

@@ -24,8 +24,8 @@ from foreword.tasks.user_files import Rows
 __all__ = ["Example", "Label", "LabelledTask", "Span", "load", "part", "unlabelled"]
 
 SPLITS = ("train", "dev", "test")
-SHARE = 0.1            # of the examples, for each split that has to be cut
-SHOWN = 5              # faults of one kind that are shown one by one
+SHARE = 0.1  # of the examples, for each split that has to be cut
+SHOWN = 5  # faults of one kind that are shown one by one
 
 
 @dataclass(frozen=True)
@@ -33,13 +33,13 @@ class LabelledTask:
     """A task to learn, with its data at hand."""
 
     name: str
-    learn: LabelledKind                       # how rows become examples, and what is measured; a Spec, so a run can keep it
-    labels: tuple[str, ...]            # classes or tags, in the order of a head's outputs; () where there are none
+    learn: LabelledKind  # how rows become examples, and what is measured; a Spec, so a run can keep it
+    labels: tuple[str, ...]  # classes or tags, in the order of a head's outputs; () where there are none
     train: tuple[Example, ...]
     dev: tuple[Example, ...]
     test: tuple[Example, ...]
-    notes: tuple[str, ...] = ()        # what a person should know: how it was read, cut and what was left out
-    one_file: bool = False             # all three splits are cut from one file
+    notes: tuple[str, ...] = ()  # what a person should know: how it was read, cut and what was left out
+    one_file: bool = False  # all three splits are cut from one file
 
     @property
     def kind(self) -> str:
@@ -52,8 +52,14 @@ class LabelledTask:
         return self.learn.metrics
 
 
-def load(word: str | Path, data: Path | None = None, kind: str = "", dev: Path | None = None,
-         test: Path | None = None, columns: Sequence[str] = ()) -> LabelledTask:
+def load(
+    word: str | Path,
+    data: Path | None = None,
+    kind: str = "",
+    dev: Path | None = None,
+    test: Path | None = None,
+    columns: Sequence[str] = (),
+) -> LabelledTask:
     """A known task (`sst2`), one from the hub (`hf:sst2`), a task file, or a file of examples with its columns named.
 
     `columns`: the names of a csv or tsv whose first line does not say them.
@@ -83,11 +89,17 @@ def _known(word: str, data: Path | None) -> tuple[str, LabelledKind, dict[str, R
     one = found[0]
     learn = one.spec.learn
     if learn is None:
-        raise Fault(f"{one.name} is a task to be asked, not one to learn.", f"Ask a model:  foreword evaluate MODEL {word}")
+        raise Fault(
+            f"{one.name} is a task to be asked, not one to learn.", f"Ask a model:  foreword evaluate MODEL {word}"
+        )
     source = one.spec.source
     there = source.there(one.data)
-    given = {split: Rows(source.shown(file), one.source_rows(file)) for split, file in zip(SPLITS, FILES) if file in there}
-    missing = [f"{source.shown(file)} is not there: what is there is cut." for file in source.splits() if file not in there]
+    given = {
+        split: Rows(source.shown(file), one.source_rows(file)) for split, file in zip(SPLITS, FILES) if file in there
+    }
+    missing = [
+        f"{source.shown(file)} is not there: what is there is cut." for file in source.splits() if file not in there
+    ]
     for rows in given.values():
         learn.check_fields(rows.rows[0], lambda setting: one.place(f"learn.{setting}"))
     return one.name, learn, given, missing or ([learn.note] if learn.note else [])
@@ -98,8 +110,10 @@ def _from_hub(word: str, kind: str) -> tuple[str, LabelledKind, dict[str, Rows],
     name = word.removeprefix(hub.PREFIX)
     spec = task.opened(name)[0].spec if task.is_task(name) else None
     if spec and not (spec.hub and spec.learn):
-        raise Fault(f"{name} has no data to learn from at huggingface.co that is known here.",
-                    f"Give its files:  --data FOLDER, with the task {name}" if spec.learn else "")
+        raise Fault(
+            f"{name} has no data to learn from at huggingface.co that is known here.",
+            f"Give its files:  --data FOLDER, with the task {name}" if spec.learn else "",
+        )
     there = spec.hub if spec and spec.hub else hub.Hub(path=name)
     found = {split: Rows(f"{word} {split}", rows) for split, rows in hub.rows(there).items()}
     if spec and spec.learn:
@@ -122,7 +136,11 @@ def _read(learn: LabelledKind, given: Rows, labelled: bool = True) -> _Read:
     for number, row in enumerate(given.rows):
         if any(str(row.get(name)) != wanted for name, wanted in learn.only.items()):
             continue
-        where = f"{given.file}:{getattr(row, 'line', '')}" if hasattr(row, "line") else f"{given.file}, example {number + 1}"
+        where = (
+            f"{given.file}:{getattr(row, 'line', '')}"
+            if hasattr(row, "line")
+            else f"{given.file}, example {number + 1}"
+        )
         try:
             example = learn.example(row, number, labelled, where)
             read.examples.append(example)
@@ -139,13 +157,15 @@ def _read(learn: LabelledKind, given: Rows, labelled: bool = True) -> _Read:
 def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: Iterable[str] = ()) -> LabelledTask:
     """The task from the rows that are there: read, cut where a split is missing, checked. All faults at once."""
     if "train" not in given and len(given) == 1:
-        given = {"train": next(iter(given.values()))}         # one file only: it is split into three
+        given = {"train": next(iter(given.values()))}  # one file only: it is split into three
     read = {split: _read(learn, rows) for split, rows in given.items()}
     faults = [fault for one in read.values() for fault in _shortened(one.faults)]
     said = list(notes)
     for split, one in read.items():
-        said += [f"{split}: {count:,} {'row was' if count == 1 else 'rows were'} left out: {why}"
-                 for why, count in one.left_out.items()]
+        said += [
+            f"{split}: {count:,} {'row was' if count == 1 else 'rows were'} left out: {why}"
+            for why, count in one.left_out.items()
+        ]
     splits = {split: one.examples for split, one in read.items()}
     said += filter(None, [learn.converted(splits)])
     missing = tuple(split for split in SPLITS if split not in splits)
@@ -153,8 +173,11 @@ def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: 
         before = len(splits["train"])
         splits |= part(splits["train"], read["train"].groups, missing)
         sizes = ", ".join(f"{split} {len(splits[split]):,}" for split in ("train", *missing))
-        said.append(f"{given['train'].file} has {before:,} examples and is split: {sizes}"
-                    + (f", by {learn.part_by}" if learn.part_by else "") + ".")
+        said.append(
+            f"{given['train'].file} has {before:,} examples and is split: {sizes}"
+            + (f", by {learn.part_by}" if learn.part_by else "")
+            + "."
+        )
     if not faults:
         labels = learn.label_set(example.label for example in splits.get("train", []))
         faults = _unfit(learn, given, splits, labels)
@@ -171,29 +194,44 @@ def _shortened(faults: list[Fault]) -> list[Fault]:
     return [*faults[:SHOWN], Fault(f"and {len(faults) - SHOWN:,} more rows like these.")]
 
 
-def _unfit(learn: LabelledKind, given: Mapping[str, Rows], splits: Mapping[str, Sequence[Example]],
-           labels: Sequence[str]) -> list[Fault]:
+def _unfit(
+    learn: LabelledKind, given: Mapping[str, Rows], splits: Mapping[str, Sequence[Example]], labels: Sequence[str]
+) -> list[Fault]:
     """What is wrong with the splits together."""
     faults = []
     file = {split: rows.file for split, rows in given.items()}
     for split in SPLITS:
         if not splits.get(split):
-            do = "Every split needs at least one example." if split in given else (
-                "It is cut from train, where examples of one text stay together: give more of them, or a file for it.")
+            do = (
+                "Every split needs at least one example."
+                if split in given
+                else (
+                    "It is cut from train, where examples of one text stay together: give more of them, or a file for it."
+                )
+            )
             faults.append(Fault(f"there is no example for {split}.", do, where=file.get(split, file.get("train", ""))))
     if splits.get("train") and learn.finite_labels and len(labels) < 2:
         only = f"only the label {labels[0]!r}" if labels else "no label"
-        faults.append(Fault(f"the training examples have {only}: there is nothing to tell apart.",
-                            "Give examples of at least two.", where=file.get("train", "")))
+        faults.append(
+            Fault(
+                f"the training examples have {only}: there is nothing to tell apart.",
+                "Give examples of at least two.",
+                where=file.get("train", ""),
+            )
+        )
     for split in ("dev", "test"):
         strays: dict[str, Example] = {}
         for example in splits.get(split, []) if labels else []:
             for label in learn.stray(example.label, labels):
                 strays.setdefault(label, example)
         for label, example in list(strays.items())[:SHOWN]:
-            faults.append(Fault(f"the label {label!r} is in {split} but in no training example.{did_you_mean(label, labels)}",
-                                f"Labels in train: {', '.join(labels)}. Mend the label, or add training examples of it.",
-                                where=example.where))
+            faults.append(
+                Fault(
+                    f"the label {label!r} is in {split} but in no training example.{did_you_mean(label, labels)}",
+                    f"Labels in train: {', '.join(labels)}. Mend the label, or add training examples of it.",
+                    where=example.where,
+                )
+            )
     return faults
 
 

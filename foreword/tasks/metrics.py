@@ -103,7 +103,9 @@ class Matthews(Confusion):
         right, whole = np.trace(table, axis1=-2, axis2=-1), table.sum((-2, -1))
         gold, guess = table.sum(-1), table.sum(-2)
         below = (whole**2 - (guess**2).sum(-1)) * (whole**2 - (gold**2).sum(-1))
-        return np.where(below > 0, (right * whole - (gold * guess).sum(-1)) / np.sqrt(np.where(below > 0, below, 1)), 0.0)
+        return np.where(
+            below > 0, (right * whole - (gold * guess).sum(-1)) / np.sqrt(np.where(below > 0, below, 1)), 0.0
+        )
 
 
 def _f1_by_class(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +119,7 @@ class Pearson(Mean):
 
     def columns(self, judged: Sequence[Any]) -> np.ndarray:
         pairs = self.ready(np.asarray(judged, np.float64).reshape(-1, 2))
-        x, y = (pairs - pairs.mean(0)).T           # centred first: sums of squares far from 0 lose digits
+        x, y = (pairs - pairs.mean(0)).T  # centred first: sums of squares far from 0 lose digits
         return np.stack([x, y, x * x, y * y, x * y], 1)
 
     def ready(self, pairs: np.ndarray) -> np.ndarray:
@@ -172,7 +174,7 @@ class Bleu(Mean):
         except ImportError as error:
             raise Fault("BLEU needs the package sacrebleu.", "Install it:  pip install 'foreword[tasks]'") from error
         self.library = library(effective_order=False)
-        self.chinese = library(effective_order=False, tokenize="zh") if chinese else self.library      # by characters
+        self.chinese = library(effective_order=False, tokenize="zh") if chinese else self.library  # by characters
 
     def columns(self, judged: Sequence[Any]) -> np.ndarray:
         found = []
@@ -184,8 +186,16 @@ class Bleu(Mean):
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
         rows = np.asarray(sums, np.float64).reshape(-1, sums.shape[-1])
         n = (rows.shape[1] - 2) // 2
-        found = [self.library.compute_bleu(list(row[:n]), list(row[n: 2 * n]), int(row[-2]), int(row[-1]),
-                                           smooth_method=self.library.smooth_method).score for row in rows]
+        found = [
+            self.library.compute_bleu(
+                list(row[:n]),
+                list(row[n : 2 * n]),
+                int(row[-2]),
+                int(row[-1]),
+                smooth_method=self.library.smooth_method,
+            ).score
+            for row in rows
+        ]
         return np.asarray(found).reshape(sums.shape[:-1])
 
 

@@ -18,9 +18,39 @@ from foreword.text.words import HAN
 _TOKEN = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’][^\W_{HAN}]+)*|[^\w\s]")
 _SENTENCE = re.compile(r"[.!?,;…。！？，；～~]+")
 # what can be said to anything; a reply is dull if all of its sentences are among these
-DULL = ("i don't know", "i do not know", "i don't know what to say", "i'm not sure", "i am not sure", "i have no idea", "no idea",
-        "i see", "ok", "okay", "yes", "no", "yeah", "well", "oh", "thank you", "i don't think so", "i don't understand",
-        "嗯", "嗯嗯", "哦", "好", "好的", "是的", "不知道", "我不知道", "我也不知道", "不清楚", "谢谢", "呵呵", "哈哈")
+DULL = (
+    "i don't know",
+    "i do not know",
+    "i don't know what to say",
+    "i'm not sure",
+    "i am not sure",
+    "i have no idea",
+    "no idea",
+    "i see",
+    "ok",
+    "okay",
+    "yes",
+    "no",
+    "yeah",
+    "well",
+    "oh",
+    "thank you",
+    "i don't think so",
+    "i don't understand",
+    "嗯",
+    "嗯嗯",
+    "哦",
+    "好",
+    "好的",
+    "是的",
+    "不知道",
+    "我不知道",
+    "我也不知道",
+    "不清楚",
+    "谢谢",
+    "呵呵",
+    "哈哈",
+)
 
 
 def tokens(text: str) -> list[str]:
@@ -66,10 +96,10 @@ class Nist(Mean):
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
         n = (sums.shape[-1] - 2) // 2
-        counts, said, meant = sums[..., n: 2 * n], sums[..., -2], sums[..., -1]
+        counts, said, meant = sums[..., n : 2 * n], sums[..., -2], sums[..., -1]
         precision = (sums[..., :n] / np.where(counts > 0, counts, np.inf)).sum(-1)
         ratio = np.minimum(1.0, said / np.where(meant > 0, meant, np.inf))
-        steepness = math.log(0.5) / math.log(1.5) ** 2        # half as good at two thirds of the length
+        steepness = math.log(0.5) / math.log(1.5) ** 2  # half as good at two thirds of the length
         return np.where(ratio > 0, precision * np.exp(steepness * np.log(np.where(ratio > 0, ratio, 1)) ** 2), 0.0)
 
 
@@ -80,8 +110,8 @@ class Nist(Mean):
 class ReplyMetric:
     name: str
     metric: Metric
-    judge: Callable[[str, str], Any]             # of a reply and its reference
-    better: int = 1                              # 1: more is better; -1: less; 0: neither
+    judge: Callable[[str, str], Any]  # of a reply and its reference
+    better: int = 1  # 1: more is better; -1: less; 0: neither
 
     def judged(self, replies: Sequence[str], references: Sequence[str]) -> list[Any]:
         return [self.judge(reply, reference) for reply, reference in zip(replies, references)]
@@ -104,6 +134,7 @@ def dull(listed: Iterable[str] = DULL) -> ReplyMetric:
     def is_dull(reply: str, reference: str) -> bool:
         said = [_plain(part) for part in _SENTENCE.split(reply)]
         return all(part in known for part in said if part)
+
     return ReplyMetric("dull replies", Mean(unit="%"), is_dull, better=-1)
 
 
@@ -128,8 +159,13 @@ def nist(references: Sequence[str], n: int = 4) -> ReplyMetric:
     def judge(reply: str, reference: str) -> list[float]:
         said, meant = tokens(reply), tokens(reference)
         matched = [Counter(ngrams(said, size)) & Counter(ngrams(meant, size)) for size in range(1, n + 1)]
-        return [*(sum(information(gram) * times for gram, times in each.items()) for each in matched),
-                *(max(0, len(said) - size + 1) for size in range(1, n + 1)), len(said), len(meant)]
+        return [
+            *(sum(information(gram) * times for gram, times in each.items()) for each in matched),
+            *(max(0, len(said) - size + 1) for size in range(1, n + 1)),
+            len(said),
+            len(meant),
+        ]
+
     return ReplyMetric(f"NIST-{n}", Nist(1.0, 2), judge)
 
 
@@ -159,12 +195,15 @@ class PairedReplies:
 
     def __str__(self) -> str:
         metric = self.metric.metric
-        return (f"{self.metric.name} {metric.shown(self.first)} -> {metric.shown(self.second)} "
-                f"(difference {between(metric, self.interval, True)})")
+        return (
+            f"{self.metric.name} {metric.shown(self.first)} -> {metric.shown(self.second)} "
+            f"(difference {between(metric, self.interval, True)})"
+        )
 
 
-def compared(metric: ReplyMetric, first: Sequence[str], second: Sequence[str], references: Sequence[str],
-             seed: int = 0) -> PairedReplies:
+def compared(
+    metric: ReplyMetric, first: Sequence[str], second: Sequence[str], references: Sequence[str], seed: int = 0
+) -> PairedReplies:
     one, two = (metric.judged(replies, references) for replies in (first, second))
     _, interval = difference(metric.metric, one, two, seed)
     return PairedReplies(metric, value(metric.metric, one), value(metric.metric, two), interval)

@@ -29,8 +29,8 @@ class Submission(Spec):
     """What a benchmark asks for: predictions for files without labels."""
 
     benchmark: str
-    files: dict[str, str]               # name of the file to write -> file to read
-    metrics: tuple[str, ...] = ()       # the mean of these is the task's score; none: its first metric
+    files: dict[str, str]  # name of the file to write -> file to read
+    metrics: tuple[str, ...] = ()  # the mean of these is the task's score; none: its first metric
 
 
 class TaskSpec(Spec):
@@ -42,15 +42,15 @@ class TaskSpec(Spec):
     about: str = ""
     paper: str = ""
     source: ExampleSource
-    request: PromptedKind | None = None      # how a language model is asked; a task may only be learned
-    learn: LabelledKind | None = None       # what is learned from its labels; a task may only be asked
-    hub: Hub | None = None           # the same data at huggingface.co
+    request: PromptedKind | None = None  # how a language model is asked; a task may only be learned
+    learn: LabelledKind | None = None  # what is learned from its labels; a task may only be asked
+    hub: Hub | None = None  # the same data at huggingface.co
     submission: Submission | None = None
-    split: str = "test"              # what is asked
-    shots: int = 0                   # solved examples before each question, unless --shots says another number
-    shots_from: str = "train"        # where they are drawn
-    description: str = ""            # stands before everything, with or without shots
-    separator: str = "\n\n"          # between description, shots and question
+    split: str = "test"  # what is asked
+    shots: int = 0  # solved examples before each question, unless --shots says another number
+    shots_from: str = "train"  # where they are drawn
+    description: str = ""  # stands before everything, with or without shots
+    separator: str = "\n\n"  # between description, shots and question
 
     def faults(self) -> list[tuple[str, str]]:
         there = self.source.splits()
@@ -59,7 +59,9 @@ class TaskSpec(Spec):
             return [] if self.learn else [("name", missing)]
         found = [] if self.shots >= 0 else [("shots", f"a number of examples is at least 0 (it says {self.shots}).")]
         for setting in ("split", "shots_from"):
-            if (said := getattr(self, setting)) not in there and (setting == "split" or self.shots or said not in SPLITS):
+            if (said := getattr(self, setting)) not in there and (
+                setting == "split" or self.shots or said not in SPLITS
+            ):
                 found.append((setting, f"the source has no split {said!r}. It has: {', '.join(there)}."))
         return found
 
@@ -74,13 +76,13 @@ class FewShotPrompt:
 
     def before(self, keep: int | None = None) -> str:
         """Description and the last `keep` shots, each with its separator behind it."""
-        shots = self.shots if keep is None else self.shots[len(self.shots) - keep:]
+        shots = self.shots if keep is None else self.shots[len(self.shots) - keep :]
         return "".join(part + self.separator for part in (self.description, *shots) if part)
 
 
 @dataclass(frozen=True)
 class Question:
-    number: int                       # its place in the split, from 0
+    number: int  # its place in the split, from 0
     row: Row
 
 
@@ -88,16 +90,18 @@ class Question:
 class Task:
     """A task with its data at hand."""
 
-    name: str                         # with the variant: arithmetic/two_digit_addition
+    name: str  # with the variant: arithmetic/two_digit_addition
     spec: TaskSpec
     data: SearchPath
-    place: Callable[[str], str] = field(repr=False)       # file and line of a setting
+    place: Callable[[str], str] = field(repr=False)  # file and line of a setting
 
     @property
     def kind(self) -> PromptedKind:
         if self.spec.request is None:
-            raise Fault(f"{self.name} is a task to be learned, not one to be asked.",
-                        f"Teach it:  foreword finetune MODEL {self.name}")
+            raise Fault(
+                f"{self.name} is a task to be learned, not one to be asked.",
+                f"Teach it:  foreword finetune MODEL {self.name}",
+            )
         return self.spec.request
 
     def examples(self, limit: int | None = None) -> tuple[list[Question], list[str]]:
@@ -133,8 +137,10 @@ class Task:
                 continue
             if len(chosen) == shots:
                 return FewShotPrompt(self.spec.description, tuple(chosen), self.spec.separator)
-        raise Fault(f"{self.name} has only {len(chosen):,} other examples in {self.pool!r}; "
-                    f"{shots:,} shots cannot be drawn.", f"Give at most --shots {len(chosen)}.")
+        raise Fault(
+            f"{self.name} has only {len(chosen):,} other examples in {self.pool!r}; {shots:,} shots cannot be drawn.",
+            f"Give at most --shots {len(chosen)}.",
+        )
 
     @property
     def _same_split(self) -> bool:
@@ -174,7 +180,7 @@ class Task:
         except TypeError as error:
             raise Fault(f"{error}.", where=self.place("request.choices")) from error
         except Unusable:
-            pass                      # other rows may be fine
+            pass  # other rows may be fine
 
 
 def known() -> dict[str, Path]:
@@ -204,7 +210,7 @@ def is_task(word: str) -> bool:
 
 def load(word: str, data: Path | None = None) -> list[Task]:
     """The tasks of a name or file that can be asked: all its variants, or the one named."""
-    return [task for task in opened(word, data) if task.kind]        # `kind` says so if it cannot be asked
+    return [task for task in opened(word, data) if task.kind]  # `kind` says so if it cannot be asked
 
 
 def opened(word: str, data: Path | None = None) -> list[Task]:
@@ -213,8 +219,10 @@ def opened(word: str, data: Path | None = None) -> list[Task]:
     values, lines = toml.read(path)
     variants = values.pop("variants", {})
     if variant and variant not in variants:
-        raise Fault(f"{path.stem} has no variant {variant!r}.{did_you_mean(variant, variants)}",
-                    f"It has: {', '.join(variants) or 'none'}.")
+        raise Fault(
+            f"{path.stem} has no variant {variant!r}.{did_you_mean(variant, variants)}",
+            f"It has: {', '.join(variants) or 'none'}.",
+        )
     found = []
     faults: list[Fault] = []
     for name in [variant] if variant else variants or [""]:
@@ -228,7 +236,9 @@ def opened(word: str, data: Path | None = None) -> list[Task]:
         spec = construct(TaskSpec, merged.values, merged, (), wrong)
         faults += [fault for fault in wrong if str(fault) not in map(str, faults)]
         if spec is not None:
-            found.append(Task(f"{spec.name}/{name}" if name else spec.name, spec, SearchPath(path.parent, data), _placed(merged)))
+            found.append(
+                Task(f"{spec.name}/{name}" if name else spec.name, spec, SearchPath(path.parent, data), _placed(merged))
+            )
     if faults:
         raise Faults(faults)
     return found

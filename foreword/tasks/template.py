@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.spec import Spec
 
-Row = Mapping[str, Any]        # the fields of one example
+Row = Mapping[str, Any]  # the fields of one example
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
@@ -38,7 +38,7 @@ def wrong(template: str) -> str:
 
 def value(name: str, row: Mapping[str, Any]) -> Any:
     """One field: `question`, `question.stem`, `choices.0`."""
-    if "|" in name:                    # the first of several names that the row has
+    if "|" in name:  # the first of several names that the row has
         return value(next((one for one in name.split("|") if one.split(".")[0] in row), name.split("|")[0]), row)
     found: Any = row
     for part in name.split("."):
@@ -53,8 +53,10 @@ def value(name: str, row: Mapping[str, Any]) -> Any:
 
 def render(template: str, row: Mapping[str, Any]) -> str:
     """The template with an example's fields in their places."""
+
     def put(part: re.Match[str]) -> str:
         return part.group(0)[0] if part.group(1) is None else str(value(part.group(1), row))
+
     return _PART.sub(put, template)
 
 
@@ -69,15 +71,17 @@ def items(template: str, row: Mapping[str, Any]) -> list[str]:
 class Templated(Spec):
     """Settings some of which are templates, or several templates each."""
 
-    templated: ClassVar[tuple[str, ...]] = ()        # the settings that are
-    own_fields: ClassVar[tuple[str, ...]] = ()       # fields of templates that are not fields of the row
+    templated: ClassVar[tuple[str, ...]] = ()  # the settings that are
+    own_fields: ClassVar[tuple[str, ...]] = ()  # fields of templates that are not fields of the row
 
     def templates(self, settings: Sequence[str] | None = None) -> dict[str, str]:
         """Template by the setting it stands in; of several in one setting, `choices.0`, `choices.1`."""
         found: dict[str, str] = {}
         for name in self.templated if settings is None else settings:
             said = getattr(self, name)
-            found |= {name: said} if isinstance(said, str) else {f"{name}.{place}": one for place, one in enumerate(said)}
+            found |= (
+                {name: said} if isinstance(said, str) else {f"{name}.{place}": one for place, one in enumerate(said)}
+            )
         return found
 
     def faults(self) -> list[tuple[str, str]]:
@@ -90,12 +94,20 @@ class Templated(Spec):
             try:
                 value(name, row)
             except NoField:
-                faults.append(Fault(f"the rows have no column {name!r}.{did_you_mean(name, row)} Columns: {', '.join(row)}.",
-                                    where=place(setting)))
+                faults.append(
+                    Fault(
+                        f"the rows have no column {name!r}.{did_you_mean(name, row)} Columns: {', '.join(row)}.",
+                        where=place(setting),
+                    )
+                )
         if faults:
             raise Faults(faults)
 
     def fields(self, settings: Sequence[str] | None = None) -> list[tuple[str, str]]:
         """(setting, field of the row) for every field that a template names."""
-        return [(setting, name) for setting, template in self.templates(settings).items() for name in names(template)
-                if name not in self.own_fields]
+        return [
+            (setting, name)
+            for setting, template in self.templates(settings).items()
+            for name in names(template)
+            if name not in self.own_fields
+        ]

@@ -46,8 +46,10 @@ _NOT_A_WORD = re.compile(r"[^a-z0-9]+")
 
 def rouge(order: int | None) -> Callable[[str, Sequence[str]], float]:
     """ROUGE-n, or ROUGE-L for None: the F-measure with the best reference (Lin 2004), without stemming."""
+
     def score(guess: str, references: Sequence[str]) -> float:
         return max(_rouge(_words(guess), _words(reference), order) for reference in references)
+
     return score
 
 
@@ -73,16 +75,21 @@ def _common(first: list[str], second: list[str]) -> int:
 
 
 TEXT: dict[str, Callable[[str, Sequence[str]], float]] = {
-    "exact": same_text, "exact_match": exact_match, "f1": word_f1,
-    "rouge1": rouge(1), "rouge2": rouge(2), "rougeL": rouge(None),
+    "exact": same_text,
+    "exact_match": exact_match,
+    "f1": word_f1,
+    "rouge1": rouge(1),
+    "rouge2": rouge(2),
+    "rougeL": rouge(None),
 }
 
 
 # --- Chinese answers, as CMRC 2018 compares them (Cui et al. 2019, the published evaluation): by character, no punctuation ----
 
 _LEFT_OUT = set("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）－～『』")
-_PIECE = re.compile(     # the script's own range of characters
-    r"[\u4e00-\u9fa5]|[^\W\u4e00-\u9fa5]+(?:[.,'][^\W\u4e00-\u9fa5]+)*|…+|[^\w\s]")
+_PIECE = re.compile(  # the script's own range of characters
+    r"[\u4e00-\u9fa5]|[^\W\u4e00-\u9fa5]+(?:[.,'][^\W\u4e00-\u9fa5]+)*|…+|[^\w\s]"
+)
 
 
 def pieces(answer: str) -> list[str]:
@@ -104,7 +111,7 @@ def character_f1(guess: str, references: Sequence[str]) -> float:
 
 
 def _character_f1(guess: str, reference: str) -> float:
-    if not reference:                  # there is no answer; the published rule has no such questions
+    if not reference:  # there is no answer; the published rule has no such questions
         return float(not guess)
     said, gold = pieces(guess), pieces(reference)
     return f_measure(_longest_run(said, gold), len(said), len(gold))

@@ -17,8 +17,14 @@ from foreword.tasks.labelled.columns import Columns
 from foreword.tasks.template import Row
 
 READERS: dict[str, type[Files]] = {
-    ".csv": Csv, ".tsv": Tsv, ".jsonl": JsonLines, ".json": JsonLines, ".conll": Conll, ".bio": Conll}
-UNANSWERED: Row = {"label": "", "score": 0, "answers": [], "tags": [], "relevance": 0}        # columns that new text has not
+    ".csv": Csv,
+    ".tsv": Tsv,
+    ".jsonl": JsonLines,
+    ".json": JsonLines,
+    ".conll": Conll,
+    ".bio": Conll,
+}
+UNANSWERED: Row = {"label": "", "score": 0, "answers": [], "tags": [], "relevance": 0}  # columns that new text has not
 
 
 @dataclass(frozen=True)
@@ -50,16 +56,21 @@ def _is_squad(path: Path) -> bool:
         return False
 
 
-def opened(files: Mapping[str, Path | None], kind: str = "",
-           columns: Sequence[str] = ()) -> tuple[LabelledKind, dict[str, Rows], list[str]]:
+def opened(
+    files: Mapping[str, Path | None], kind: str = "", columns: Sequence[str] = ()
+) -> tuple[LabelledKind, dict[str, Rows], list[str]]:
     """(how its rows are read, rows by split, what was inferred in a sentence)."""
     read = {split: Rows(str(path), rows_of(path, columns)) for split, path in files.items() if path}
     learn, why = inferred(read["train"].rows, kind, read["train"].file)
     for split, one in read.items():
         first = one.rows[0]
         if gone := [name for _, name in learn.fields() if name not in first]:
-            raise Fault(f"{split} has no column {gone[0]!r}, which train has.{did_you_mean(gone[0], first)} "
-                        f"Columns: {', '.join(first)}.", "Name the columns alike in all files.", where=f"{one.file}:1")
+            raise Fault(
+                f"{split} has no column {gone[0]!r}, which train has.{did_you_mean(gone[0], first)} "
+                f"Columns: {', '.join(first)}.",
+                "Name the columns alike in all files.",
+                where=f"{one.file}:1",
+            )
     return learn, read, [why]
 
 
@@ -74,8 +85,11 @@ def inferred(rows: Sequence[Row], kind: str = "", file: str = "") -> tuple[Label
             return found[0], f"{found[1]}; {kind}, as you said." if kind else f"{found[1]}: {found[0].in_words}."
     wanted = {name: LABELLED_KINDS.find(name).columns_in_words() for name in reversed(known)}
     needs = f"{kind} needs: {wanted[kind]}" if kind else f"Known are: {'; or '.join(wanted.values())}"
-    raise Fault(f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be learned.{columns.mistyped()}",
-                f"Name them in the first line. {needs}.", where=f"{file}:1")
+    raise Fault(
+        f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be learned.{columns.mistyped()}",
+        f"Name them in the first line. {needs}.",
+        where=f"{file}:1",
+    )
 
 
 def to_answer(rows: Sequence[Row], kinds: Sequence[str], file: str = "") -> LabelledKind:
@@ -85,5 +99,8 @@ def to_answer(rows: Sequence[Row], kinds: Sequence[str], file: str = "") -> Labe
         if found := LABELLED_KINDS.find(kind).from_columns(columns):
             return found[0]
     wanted = "; or ".join(LABELLED_KINDS.find(kind).columns_in_words(False) for kind in kinds)
-    raise Fault(f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be read.{Columns(rows).mistyped()}",
-                f"Name them in the first line: {wanted}.", where=f"{file}:1")
+    raise Fault(
+        f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be read.{Columns(rows).mistyped()}",
+        f"Name them in the first line: {wanted}.",
+        where=f"{file}:1",
+    )

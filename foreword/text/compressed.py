@@ -21,7 +21,7 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
     position = 0
     with open(path, "rb") as file:
         if path.name.lower().endswith(".gz"):
-            stream: BinaryIO = gzip.GzipFile(fileobj=file)      # type: ignore[assignment]
+            stream: BinaryIO = gzip.GzipFile(fileobj=file)  # type: ignore[assignment]
             broken: tuple[type[Exception], ...] = (EOFError, gzip.BadGzipFile, zlib.error)
         else:
             library = extra("zstandard", path)
@@ -32,9 +32,12 @@ def lines(path: Path) -> Iterator[tuple[int, str]]:
                 yield number, decoded(line, path, position).rstrip("\n")
                 position += len(line)
         except broken as error:
-            raise Fault(f"the compressed data is broken after {position:,} bytes of text "
-                        f"({file.tell():,} of the {path.stat().st_size:,} bytes in the file were read): {error}.",
-                        "It may have been cut short; copy the file again.", where=str(path)) from error
+            raise Fault(
+                f"the compressed data is broken after {position:,} bytes of text "
+                f"({file.tell():,} of the {path.stat().st_size:,} bytes in the file were read): {error}.",
+                "It may have been cut short; copy the file again.",
+                where=str(path),
+            ) from error
 
 
 class Unpacked(io.RawIOBase):
@@ -52,12 +55,12 @@ class Unpacked(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         while not self.ready:
             left = self.frame.unused_data if self.frame is not None and self.frame.eof else b""
-            block = left or self.file.read(BLOCK // 16)        # some text packs to a thousandth
+            block = left or self.file.read(BLOCK // 16)  # some text packs to a thousandth
             if not block:
                 if self.frame is not None and not self.frame.eof:
                     raise EOFError("the file ends in the middle")
                 return 0
-            if self.frame is None or self.frame.eof:        # several frames may follow each other
+            if self.frame is None or self.frame.eof:  # several frames may follow each other
                 self.frame = self.fresh()
             self.ready = self.frame.decompress(block)
         count = min(len(buffer), len(self.ready))
@@ -71,5 +74,6 @@ def extra(module: str, path: Path) -> Any:
         return importlib.import_module(module)
     except ImportError as error:
         package = module.partition(".")[0]
-        raise Fault(f"{path} needs the package {package} to be read.",
-                    "Install it:  pip install 'foreword[data]'") from error
+        raise Fault(
+            f"{path} needs the package {package} to be read.", "Install it:  pip install 'foreword[data]'"
+        ) from error

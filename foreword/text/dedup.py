@@ -16,14 +16,15 @@ from foreword.basics.seeds import chance
 from foreword.text.document import Document
 
 HASHES = 128
-SHINGLE = 5              # words; characters where a text has few words for its length (Chinese, short lines)
-TOGETHER = 2**20         # characters whose signatures are computed at once
+SHINGLE = 5  # words; characters where a text has few words for its length (Chinese, short lines)
+TOGETHER = 2**20  # characters whose signatures are computed at once
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 _PADDING = np.zeros(SHINGLE - 1, np.uint64)
 
 
-def without_near_duplicates(documents: Iterable[Document], threshold: float = 0.7,
-                            report: dict | None = None) -> Iterator[Document]:
+def without_near_duplicates(
+    documents: Iterable[Document], threshold: float = 0.7, report: dict | None = None
+) -> Iterator[Document]:
     """The documents, in order, without those that repeat an earlier one; `report` counts what was left out and why."""
     if not 0 < threshold <= 1:
         raise Fault(f"the threshold {threshold} is not a similarity between 0 and 1.")
@@ -77,7 +78,7 @@ class _Index:
         """Whether one like it is here; if not, it is added."""
         width = self.rows * signature.itemsize
         raw = signature.tobytes()
-        keys = [raw[start:start + width] for start in range(0, len(self.bands) * width, width)]
+        keys = [raw[start : start + width] for start in range(0, len(self.bands) * width, width)]
         near = {place for band, key in zip(self.bands, keys) for place in band.get(key, ())}
         if near:
             same = (self.kept[list(near)] == signature).mean(axis=1)
@@ -125,13 +126,13 @@ def _shingles(texts: list[str]) -> tuple[np.ndarray, np.ndarray]:
             one = np.frombuffer("".join(text.lower().split()).encode("utf-32-le", "surrogatepass"), np.uint32)
         if not len(one):
             one = np.zeros(1, np.uint64)
-        units += [one.astype(np.uint64, copy=False), _PADDING]       # runs that reach past the end meet zeros
+        units += [one.astype(np.uint64, copy=False), _PADDING]  # runs that reach past the end meet zeros
         lengths.append(len(one))
     codes = np.concatenate(units)
     count = len(codes) - SHINGLE + 1
     mixed = np.zeros(count, np.uint64)
     for place in range(SHINGLE):
-        mixed += codes[place:place + count]
+        mixed += codes[place : place + count]
         mixed *= _ODD
         mixed ^= mixed >> np.uint64(29)
     # whole runs only; a text shorter than one gives the run it has

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 from foreword.basics.messages import Fault, did_you_mean
 
-MARK = "\\"                # before a word: leave it whole; alone at the start of a line: leave the line as it is
-LONGEST = 16               # words in one piece
+MARK = "\\"  # before a word: leave it whole; alone at the start of a line: leave the line as it is
+LONGEST = 16  # words in one piece
 
 
 @dataclass(frozen=True)
@@ -25,11 +25,11 @@ class Format:
     """How a set wrote its text: what to glue, how to cut it again, and what it counted as words."""
 
     about: str
-    line_ends: bool                                    # an <eos> for each line is among the words it counts
-    wanted: Callable[[list[str]], list[bool]]          # which of the words should be glued to the next
+    line_ends: bool  # an <eos> for each line is among the words it counts
+    wanted: Callable[[list[str]], list[bool]]  # which of the words should be glued to the next
     glue: Callable[[list[str]], str]
     cut: Callable[[str], list[str]]
-    before: str = " "                                  # what stands at both ends of every line
+    before: str = " "  # what stands at both ends of every line
     after: str = " "
 
     def fitted(self, original: str) -> Format:
@@ -41,7 +41,7 @@ class Format:
         """What a reader would have read."""
         body, end = (original[:-1], "\n") if original.endswith("\n") else (original, "")
         lines = [self._written(line) for line in body.split("\n")]
-        if original and not end and not lines[-1]:       # an empty last line would look like a newline
+        if original and not end and not lines[-1]:  # an empty last line would look like a newline
             lines[-1] = f"{MARK} {body.rpartition(chr(10))[2]}"
         return "\n".join(lines) + end
 
@@ -65,7 +65,7 @@ class Format:
     def _written(self, line: str) -> str:
         if line == (self.before or self.after):
             return ""
-        words = line[len(self.before): len(line) - len(self.after)].split(" ")
+        words = line[len(self.before) : len(line) - len(self.after)].split(" ")
         if line != f"{self.before}{' '.join(words)}{self.after}" or not all(words):
             return f"{MARK} {line}"
         return " ".join(self._pieces(words))
@@ -97,14 +97,18 @@ class Format:
 # --- English with punctuation apart ----------------------------------------------------------------------------------
 
 OPEN, CLOSE = "([{$£#", (",", ".", ";", ":", "!", "?", ")", "]", "}", "%", "...")
-JOINED = {"@-@": "-", "@,@": ",", "@.@": "."}        # WikiText's marks for what stood inside a word or number
-BETWEEN = ("–", "/")                                  # glued to both sides
+JOINED = {"@-@": "-", "@,@": ",", "@.@": "."}  # WikiText's marks for what stood inside a word or number
+BETWEEN = ("–", "/")  # glued to both sides
 # what ends in a dot of its own; any other word before a dot ends a sentence (or is marked)
-SHORT = re.compile(r"(?:[^\W\d_]\.)+|(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|No|Nos|Co|Inc|Ltd|Corp|Bros|vs|Lt|Col|Gen|Sgt|Capt|Rev|Prof|var|pp|"
-                   r"mr|mrs|ms|dr|st|jr|sr|co|inc|ltd|corp|bros|cos|messrs|sen|rep|gov|calif|conn|mass|fla|ill|ariz|pa|va)\.")
+SHORT = re.compile(
+    r"(?:[^\W\d_]\.)+|(?:Mr|Mrs|Ms|Dr|St|Jr|Sr|No|Nos|Co|Inc|Ltd|Corp|Bros|vs|Lt|Col|Gen|Sgt|Capt|Rev|Prof|var|pp|"
+    r"mr|mrs|ms|dr|st|jr|sr|co|inc|ltd|corp|bros|cos|messrs|sen|rep|gov|calif|conn|mass|fla|ill|ariz|pa|va)\."
+)
 _ENDING = re.compile(r"(.+?)(\.\.\.|[,.;:!?)\]}%\"'])")
-_INSIDE = re.compile(r"(?<=[\w>])(-)(?=[\w<])|(?<=[\d>])([,.])(?=[\d<])|"
-                     r"(?<=[\d>])(–)(?=[\d<])|(?<=[\w>])(/)(?=[\w<])|(?<=[\w>])(?=')")
+_INSIDE = re.compile(
+    r"(?<=[\w>])(-)(?=[\w<])|(?<=[\d>])([,.])(?=[\d<])|"
+    r"(?<=[\d>])(–)(?=[\d<])|(?<=[\w>])(/)(?=[\w<])|(?<=[\w>])(?=')"
+)
 _CLIPPED = re.compile(r"'(?:s|t|m|d|re|ve|ll)|n't")
 _TREEBANK = re.compile(r"(.+?)(n't|'(?:s|m|d|re|ve|ll))")
 
@@ -116,12 +120,18 @@ def _english(words: list[str]) -> list[bool]:
     for i, word in enumerate(words):
         last = words[i - 1] if i else ""
         if word in within:
-            owner = word == "'" and not within["'"] and last.endswith("s")         # the dogs' owners
+            owner = word == "'" and not within["'"] and last.endswith("s")  # the dogs' owners
             closes = within[word] or owner
             within[word] = within[word] ^ (not owner)
             wanted[i - 1 if closes else i] |= i > 0 or not closes
-        if i and (word in CLOSE or word in JOINED or word in BETWEEN or (word == "=" and last == "=")
-                  or (word.startswith("'") and len(word) > 1) or word == "n't"):
+        if i and (
+            word in CLOSE
+            or word in JOINED
+            or word in BETWEEN
+            or (word == "=" and last == "=")
+            or (word.startswith("'") and len(word) > 1)
+            or word == "n't"
+        ):
             wanted[i - 1] = True
         if word in JOINED or word in BETWEEN or (len(word) == 1 and word in OPEN):
             wanted[i] = True
@@ -156,7 +166,7 @@ def _parts(word: str) -> list[str]:
         return [word]
     found, at = [], 0
     for match in _INSIDE.finditer(word):
-        found.append(word[at:match.start()])
+        found.append(word[at : match.start()])
         mark = match[1] or match[2]
         if mark:
             found.append(f"@{mark}@")
@@ -190,16 +200,30 @@ def _spelled(piece: str) -> list[str]:
 
 
 FORMATS = {
-    "wikitext": Format("WikiText: words and punctuation between spaces, @-@ inside words", True, _english, _glue, _wikitext),
-    "ptb": Format("Penn Treebank as Mikolov prepared it: lower case, little punctuation, N for numbers", True, _english, "".join,
-                  _treebank),
-    "text8": Format("text8: lower-case letters and single spaces, numbers spelled digit by digit", False, _numbers, _as_digits,
-                    _spelled),
+    "wikitext": Format(
+        "WikiText: words and punctuation between spaces, @-@ inside words", True, _english, _glue, _wikitext
+    ),
+    "ptb": Format(
+        "Penn Treebank as Mikolov prepared it: lower case, little punctuation, N for numbers",
+        True,
+        _english,
+        "".join,
+        _treebank,
+    ),
+    "text8": Format(
+        "text8: lower-case letters and single spaces, numbers spelled digit by digit",
+        False,
+        _numbers,
+        _as_digits,
+        _spelled,
+    ),
 }
 
 
 def format_of(name: str) -> Format:
     if name not in FORMATS:
-        raise Fault(f"there is no format {name!r} of published text.{did_you_mean(name, FORMATS)}",
-                    f"Formats: {', '.join(FORMATS)}.")
+        raise Fault(
+            f"there is no format {name!r} of published text.{did_you_mean(name, FORMATS)}",
+            f"Formats: {', '.join(FORMATS)}.",
+        )
     return FORMATS[name]

@@ -20,11 +20,11 @@ from foreword.text.rows import Lines, RowFault, json_rows
 from foreword.text.words import HAN
 
 UTTERANCE_END = "__eou__"
-KEYS = ("turns", "dialogue", "dialog", "conversation", "messages", "text")       # customary names of the turns in jsonl
-SAID = ("text", "content", "value", "utterance")       # and of the words of one turn, where turns are objects
+KEYS = ("turns", "dialogue", "dialog", "conversation", "messages", "text")  # customary names of the turns in jsonl
+SAID = ("text", "content", "value", "utterance")  # and of the words of one turn, where turns are objects
 _WEIGHTED = re.compile(r"([01])(?:\.0)? (.*)", re.DOTALL)
 _LABELS = re.compile(r"[\d\s]*")
-_HAN = f"{HAN}\u2e80-\u2fdf\u3000-\u303f\uff00-\uffef…—“”‘’·～"        # radicals and punctuation too
+_HAN = f"{HAN}\u2e80-\u2fdf\u3000-\u303f\uff00-\uffef…—“”‘’·～"  # radicals and punctuation too
 _BESIDE_HAN = re.compile(f"(?<=[{_HAN}]) (?=\\S)|(?<=\\S) (?=[{_HAN}])")
 _A_HAN, _TWO_HAN = re.compile(f"[{HAN}]"), re.compile(f"[{HAN}]{{2}}")
 
@@ -46,9 +46,13 @@ def by_weights(line: str) -> Dialogue:
     found = [_WEIGHTED.fullmatch(turn.strip(" ")) for turn in _weighted(line)]
     if not all(found):
         wrong = next(number for number, turn in enumerate(found, 1) if not turn)
-        raise Fault(f"turn {wrong} has no weight before it.", "The first line of the file has weights (0.0 or 1.0) before "
-                                                              "all turns: give every turn one.")
-    return Dialogue(_clean([turn.group(2) for turn in found if turn]), tuple(int(turn.group(1)) for turn in found if turn))
+        raise Fault(
+            f"turn {wrong} has no weight before it.",
+            "The first line of the file has weights (0.0 or 1.0) before all turns: give every turn one.",
+        )
+    return Dialogue(
+        _clean([turn.group(2) for turn in found if turn]), tuple(int(turn.group(1)) for turn in found if turn)
+    )
 
 
 def form_of(line: str) -> Form:
@@ -59,9 +63,10 @@ def form_of(line: str) -> Form:
         return by_weights
     if "\t" in line:
         return by_tabs
-    raise Fault("this line is not a dialogue: nothing in it separates its turns.",
-                f"Turns are separated by tabs or by {UTTERANCE_END}; "
-                "in .jsonl they are a list:  {\"turns\": [\"Hi.\", \"Yes?\"]}")
+    raise Fault(
+        "this line is not a dialogue: nothing in it separates its turns.",
+        f'Turns are separated by tabs or by {UTTERANCE_END}; in .jsonl they are a list:  {{"turns": ["Hi.", "Yes?"]}}',
+    )
 
 
 def of_file(path: Path, ending: str, column: str, lines: Lines, first: Callable[[Path], int]) -> Iterator[Dialogue]:
@@ -83,7 +88,9 @@ def of_file(path: Path, ending: str, column: str, lines: Lines, first: Callable[
             except Fault as fault:
                 raise RowFault(number, fault.what, fault.do) from fault
     except RowFault as fault:
-        raise Fault(fault.what, fault.do, where=f"{path}:{fault.number + (0 if packed else first(path) - 1)}") from fault
+        raise Fault(
+            fault.what, fault.do, where=f"{path}:{fault.number + (0 if packed else first(path) - 1)}"
+        ) from fault
 
 
 def of_row(row: Any, column: str = "text") -> Dialogue:
@@ -92,13 +99,17 @@ def of_row(row: Any, column: str = "text") -> Dialogue:
     if isinstance(row, dict):
         key = column if column in row else next((key for key in KEYS if key in row), None)
         if key is None or (column not in row and column != "text"):
-            raise Fault(f"there is no column {column if column != 'text' else 'turns'!r}.{did_you_mean(column, row)}",
-                        f"The columns there are: {', '.join(row) or 'none'}. Choose one:  --column NAME")
+            raise Fault(
+                f"there is no column {column if column != 'text' else 'turns'!r}.{did_you_mean(column, row)}",
+                f"The columns there are: {', '.join(row) or 'none'}. Choose one:  --column NAME",
+            )
         row, weights = row[key], row.get("weights") or ()
     if not isinstance(row, list):
         raise Fault(f"the turns are a {type(row).__name__}, not a list of texts.")
     turns = [_said(turn, number) for number, turn in enumerate(row, 1)]
-    if weights and (not isinstance(weights, list) or len(weights) != len(turns) or any(one not in (0, 1) for one in weights)):
+    if weights and (
+        not isinstance(weights, list) or len(weights) != len(turns) or any(one not in (0, 1) for one in weights)
+    ):
         raise Fault(f"{len(turns)} turns need {len(turns)} weights, each 0 or 1 (it says {weights!r}).")
     return Dialogue(_clean(turns), tuple(int(one) for one in weights))
 
@@ -122,7 +133,9 @@ def _weighted(line: str) -> list[str]:
 def _said(turn: Any, number: int) -> str:
     found = next((turn[key] for key in SAID if key in turn), None) if isinstance(turn, dict) else turn
     if not isinstance(found, str):
-        raise Fault(f"turn {number} is not a text.", f"A turn is a text, or an object that has one under {', '.join(SAID)}.")
+        raise Fault(
+            f"turn {number} is not a text.", f"A turn is a text, or an object that has one under {', '.join(SAID)}."
+        )
     return found
 
 

@@ -10,7 +10,7 @@ class Dialogue:
     """Who answers whom: the turns of a conversation in order, and for each whether it is one to learn from."""
 
     turns: tuple[str, ...]
-    weights: tuple[int, ...] = ()        # 1: learned as a reply; 0: only read. None given: all 1
+    weights: tuple[int, ...] = ()  # 1: learned as a reply; 0: only read. None given: all 1
 
     @property
     def text(self) -> str:
@@ -27,4 +27,4 @@ class Document:
 
     text: str
     source: str = ""
-    dialogue: Dialogue | None = None        # if it is one: `text` is then its turns, one to a line
+    dialogue: Dialogue | None = None  # if it is one: `text` is then its turns, one to a line

@@ -16,5 +16,7 @@ def decoded(content: bytes, path: Path, position: int) -> str:
         raise Fault(
             f"byte {position + error.start:,} (0x{content[error.start]:02X}) is not valid UTF-8.",
             f"Convert the file first:  iconv -f {'utf-16' if utf16 else 'latin1'} -t utf-8 {path.name} > new.txt"
-            "    (name the encoding it really has)", where=str(path)) from error
-    return text.removeprefix("\ufeff") if position == 0 else text       # a byte-order mark is no text
+            "    (name the encoding it really has)",
+            where=str(path),
+        ) from error
+    return text.removeprefix("\ufeff") if position == 0 else text  # a byte-order mark is no text

@@ -16,9 +16,9 @@ from foreword.basics.processes import process_pool
 from foreword.text.document import Document
 
 PACKAGES = ("numpy", "torch", "sympy", "networkx")
-LEAST = 200              # a file with fewer characters of documentation has nothing to say
+LEAST = 200  # a file with fewer characters of documentation has nothing to say
 SKIPPED = {"test", "tests", "testing", "idle_test", "site-packages", "dist-packages", "__pycache__", "lib2to3"}
-Named = tuple[str, str]      # a file, and the name it goes by
+Named = tuple[str, str]  # a file, and the name it goes by
 
 
 def found_documents(packages: Sequence[str] = PACKAGES, workers: int | None = None) -> Iterator[Document]:
@@ -28,7 +28,7 @@ def found_documents(packages: Sequence[str] = PACKAGES, workers: int | None = No
     for package in packages:
         if folder := _folder(package):
             files.extend(_files(folder, package))
-    groups = [files[start:start + 64] for start in range(0, len(files), 64)]
+    groups = [files[start : start + 64] for start in range(0, len(files), 64)]
     workers = min(workers or cores(), len(groups))
     if workers <= 1:
         for group in groups:
@@ -42,7 +42,7 @@ def found_documents(packages: Sequence[str] = PACKAGES, workers: int | None = No
 def _topics() -> Iterator[Document]:
     try:
         from pydoc_data.topics import topics
-    except ImportError:         # some distributions package it apart
+    except ImportError:  # some distributions package it apart
         return
     for name in sorted(topics):
         text = topics[name].strip()
@@ -69,7 +69,7 @@ def _files(folder: Path, name: str) -> Iterator[Named]:
 def _read(files: Sequence[Named]) -> list[Document]:
     found = []
     collecting = gc.isenabled()
-    gc.disable()         # syntax trees are many objects without cycles: looking for them takes a third of the time
+    gc.disable()  # syntax trees are many objects without cycles: looking for them takes a third of the time
     try:
         for path, name in files:
             text = docstrings(Path(path))
@@ -85,9 +85,9 @@ def docstrings(path: Path) -> str:
     """The docstrings of a source file in the order they stand, a blank line between two."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")         # other people's escape sequences are not our business
+            warnings.simplefilter("ignore")  # other people's escape sequences are not our business
             tree = ast.parse(path.read_bytes())
-    except (SyntaxError, ValueError, OSError, RecursionError):       # a template, another version's file
+    except (SyntaxError, ValueError, OSError, RecursionError):  # a template, another version's file
         return ""
     parts = []
     waiting: list[ast.AST] = [tree]
@@ -96,8 +96,16 @@ def docstrings(path: Path) -> str:
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             parts.append((ast.get_docstring(node) or "").strip())
         # docstrings live in statements: expressions, the larger part of a tree, need no visit
-        waiting.extend(reversed([child for field in ("body", "orelse", "handlers", "finalbody", "cases")
-                                 for child in getattr(node, field, ()) if isinstance(child, ast.AST)]))
+        waiting.extend(
+            reversed(
+                [
+                    child
+                    for field in ("body", "orelse", "handlers", "finalbody", "cases")
+                    for child in getattr(node, field, ())
+                    if isinstance(child, ast.AST)
+                ]
+            )
+        )
     return _printable("\n\n".join(filter(None, parts)))
 
 

@@ -28,12 +28,12 @@ from foreword.text.dedup import word_hashes
 from foreword.text.words import HAN
 
 RATE = 1e-8
-SHARE_OF = 8                  # words in a row whose share is told (GPT-2)
-FEWEST, MOST = 8, 13          # between these lies the N that makes an example dirty (GPT-3)
-_SINGLE = f"{HAN}\u3040-\u30ff"        # kana too
+SHARE_OF = 8  # words in a row whose share is told (GPT-2)
+FEWEST, MOST = 8, 13  # between these lies the N that makes an example dirty (GPT-3)
+_SINGLE = f"{HAN}\u3040-\u30ff"  # kana too
 _WORD = re.compile(f"[{_SINGLE}]|[^\\W_{_SINGLE}]+")
 _MIX = np.uint64(0x9E3779B97F4A7C15)
-Texts = Callable[[], Iterable[str]]        # gives the same texts each time it is called
+Texts = Callable[[], Iterable[str]]  # gives the same texts each time it is called
 
 
 def words(text: str) -> list[str]:
@@ -51,7 +51,7 @@ def runs(codes: np.ndarray, size: int) -> np.ndarray:
     count = max(0, len(codes) - size + 1)
     mixed = np.zeros(count, np.uint64)
     for place in range(size):
-        mixed += codes[place: place + count]
+        mixed += codes[place : place + count]
         mixed *= _MIX
         mixed ^= mixed >> np.uint64(29)
     return mixed
@@ -114,11 +114,11 @@ def size_for(examples: Sequence[str]) -> int:
 class Overlap:
     """What of some examples stands in a training text."""
 
-    size: int               # N: this many words in a row make an example dirty
-    dirty: list[bool]       # one per example
-    short: int              # examples of fewer words, which cannot be told and count as clean
-    runs: int               # 8-grams of all examples
-    known: int              # ... that the training text has
+    size: int  # N: this many words in a row make an example dirty
+    dirty: list[bool]  # one per example
+    short: int  # examples of fewer words, which cannot be told and count as clean
+    runs: int  # 8-grams of all examples
+    known: int  # ... that the training text has
 
     @property
     def share(self) -> float:
@@ -131,8 +131,13 @@ def overlap(examples: Sequence[str], seen: Mapping[int, Seen]) -> Overlap:
     size = size_for(examples)
     shares = [seen[SHARE_OF].known(example) for example in examples]
     dirty = [bool(seen[size].known(example).any()) for example in examples]
-    return Overlap(size, dirty, sum(len(words(example)) < size for example in examples), sum(map(len, shares)),
-                   int(sum(share.sum() for share in shares)))
+    return Overlap(
+        size,
+        dirty,
+        sum(len(words(example)) < size for example in examples),
+        sum(map(len, shares)),
+        int(sum(share.sum() for share in shares)),
+    )
 
 
 def passages(text: str, seen: Seen) -> list[str]:
@@ -144,6 +149,6 @@ def passages(text: str, seen: Seen) -> list[str]:
         while end < len(known) and known[end]:
             end += 1
         if end > at:
-            found.append(" ".join(there[at: end + seen.size - 1]))
+            found.append(" ".join(there[at : end + seen.size - 1]))
         at = end + 1
     return sorted(found, key=len, reverse=True)

@@ -25,11 +25,11 @@ ENDINGS = PLAIN + ROWS
 NOT_TEXT = (".gz", ".zst", ".zip", ".bz2", ".xz", ".tar", ".json", ".pdf", ".docx", ".npy", ".bin", ".safetensors")
 WAYS = ("auto", "file", "line", "paragraph", "dialogues")
 
-WHOLE = 64 * 2**10        # "auto": a plain file up to this size is one document
-PIECE = 16 * 2**10        # a larger one is cut at blank lines into pieces of about this size,
-PIECES = 200              # or of a smaller one that gives about so many: a few documents cannot be split three ways,
-LEAST = 2**10             # but not below this
-WINDOW = 2**20            # how far to look for a blank line before a newline, or the end of a character, must do
+WHOLE = 64 * 2**10  # "auto": a plain file up to this size is one document
+PIECE = 16 * 2**10  # a larger one is cut at blank lines into pieces of about this size,
+PIECES = 200  # or of a smaller one that gives about so many: a few documents cannot be split three ways,
+LEAST = 2**10  # but not below this
+WINDOW = 2**20  # how far to look for a blank line before a newline, or the end of a character, must do
 _BLANK = re.compile(rb"\n(?:[ \t\r]*\n)+")
 
 
@@ -38,12 +38,12 @@ class Unit:
     """Some consecutive small files, or a byte range of one large file: what one worker reads at a time."""
 
     files: tuple[str, ...]
-    size: int                 # bytes on disk, for the progress bar
+    size: int  # bytes on disk, for the progress bar
     cut: str = "auto"
     column: str = "text"
     start: int = 0
-    stop: int = -1            # -1: to the end of the file
-    split: str = ""           # the split that all of it belongs to; "": each document's text decides
+    stop: int = -1  # -1: to the end of the file
+    split: str = ""  # the split that all of it belongs to; "": each document's text decides
 
     def documents(self) -> Iterator[Document]:
         for name in self.files:
@@ -80,7 +80,7 @@ class Unit:
         with open(path, "rb") as file:
             for position, piece in _pieces(file, start, stop, 1 if blocks else _piece(size), blocks):
                 text = decoded(piece, path, position)
-                yield text.lstrip("\r\n").rstrip() if blocks else text       # the first line keeps its indent
+                yield text.lstrip("\r\n").rstrip() if blocks else text  # the first line keeps its indent
 
     def _first_line(self, path: Path) -> int:
         """The number in the file of the range's first line; it costs reading all before, so only faults ask."""
@@ -110,16 +110,22 @@ def _piece(size: int) -> int:
     return min(PIECE, max(LEAST, size // PIECES))
 
 
-def units(paths: Sequence[Path], documents: str = "auto", column: str = "text",
-          unit_bytes: int = 32 * 2**20) -> list[Unit]:
+def units(
+    paths: Sequence[Path], documents: str = "auto", column: str = "text", unit_bytes: int = 32 * 2**20
+) -> list[Unit]:
     """The files under `paths` in sorted order, grouped or cut into units of about `unit_bytes`."""
     if documents not in WAYS:
-        raise Fault(f"{documents!r} is not a way to cut text into documents.{did_you_mean(documents, WAYS)}",
-                    f"The ways: {', '.join(WAYS)}.")
+        raise Fault(
+            f"{documents!r} is not a way to cut text into documents.{did_you_mean(documents, WAYS)}",
+            f"The ways: {', '.join(WAYS)}.",
+        )
     found = files(paths)
     if not any(size for _, size in found):
-        raise Fault(f"{', '.join(str(path) for path, _ in found[:3])}{' and others' if len(found) > 3 else ''}: "
-                    "there is no text in it, the file is empty.", "Give a file that holds text.")
+        raise Fault(
+            f"{', '.join(str(path) for path, _ in found[:3])}{' and others' if len(found) > 3 else ''}: "
+            "there is no text in it, the file is empty.",
+            "Give a file that holds text.",
+        )
     made: list[Unit] = []
     group: list[str] = []
     grouped = 0
@@ -148,8 +154,9 @@ def units(paths: Sequence[Path], documents: str = "auto", column: str = "text",
     return made
 
 
-def documents(paths: Sequence[Path], documents: str = "auto", column: str = "text",
-              unit_bytes: int = 32 * 2**20) -> Iterator[Document]:
+def documents(
+    paths: Sequence[Path], documents: str = "auto", column: str = "text", unit_bytes: int = 32 * 2**20
+) -> Iterator[Document]:
     """Every document under `paths`, one after another."""
     empty = True
     for unit in units(paths, documents, column, unit_bytes):
@@ -157,8 +164,9 @@ def documents(paths: Sequence[Path], documents: str = "auto", column: str = "tex
             empty = False
             yield document
     if empty:
-        raise Fault(f"there is no text in {', '.join(map(str, paths))}.",
-                    "Every document in it is empty or white space.")
+        raise Fault(
+            f"there is no text in {', '.join(map(str, paths))}.", "Every document in it is empty or white space."
+        )
 
 
 def files(paths: Sequence[Path]) -> list[tuple[Path, int]]:
@@ -169,15 +177,23 @@ def files(paths: Sequence[Path]) -> list[tuple[Path, int]]:
         if path.is_dir():
             inside = [file for file in _walk(path) if _ending(file) in ENDINGS]
             if not inside:
-                faults.append(Fault(f"{path} holds no file that can be read.",
-                                    f"Files with these endings are read: {', '.join(ENDINGS)}."))
+                faults.append(
+                    Fault(
+                        f"{path} holds no file that can be read.",
+                        f"Files with these endings are read: {', '.join(ENDINGS)}.",
+                    )
+                )
             found.update((file, file.stat().st_size) for file in inside)
         elif not path.exists():
             beside = [file.name for file in path.parent.iterdir()] if path.parent.is_dir() else []
             faults.append(Fault(f"{path} is not there.{did_you_mean(path.name, beside)}"))
         elif _ending(path) not in ENDINGS and path.name.lower().endswith(NOT_TEXT):
-            faults.append(Fault(f"{path} is not a kind of file that is read.",
-                                f"Files with these endings are: {', '.join(ENDINGS)}."))
+            faults.append(
+                Fault(
+                    f"{path} is not a kind of file that is read.",
+                    f"Files with these endings are: {', '.join(ENDINGS)}.",
+                )
+            )
         else:
             found[path] = path.stat().st_size
     if faults:
@@ -217,7 +233,7 @@ def _pieces(file: BinaryIO, start: int, stop: int, least: int, blocks: bool) -> 
     `blocks`: the last piece needs no blank line behind it to be whole.
     """
     file.seek(start)
-    buffer, used, position = b"", 0, start       # buffer[used:] begins at `position`
+    buffer, used, position = b"", 0, start  # buffer[used:] begins at `position`
     unread = stop - start
     while unread or used < len(buffer):
         while unread and len(buffer) - used < least + WINDOW + 4:
@@ -259,7 +275,7 @@ def _after_blank_line(file: BinaryIO, place: int, size: int) -> int:
 def _after_newline(file: BinaryIO, place: int, size: int) -> int:
     if place <= 0 or place >= size:
         return min(max(place, 0), size)
-    file.seek(place - 1)          # a range that begins right behind a newline begins there
+    file.seek(place - 1)  # a range that begins right behind a newline begins there
     while block := file.read(WINDOW):
         newline = block.find(b"\n")
         if newline >= 0:

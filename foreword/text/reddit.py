@@ -20,15 +20,15 @@ from foreword.text.encoding import decoded
 from foreword.text.rows import RowFault, json_rows
 
 GONE = ("[deleted]", "[removed]")
-COMMENT, SUBMISSION = "t1_", "t3_"        # how Reddit marks what an id is of
-MOST_TURNS = 20                           # of one path; the paper gives no limit, but a chain of thousands has as many leaves
+COMMENT, SUBMISSION = "t1_", "t3_"  # how Reddit marks what an id is of
+MOST_TURNS = 20  # of one path; the paper gives no limit, but a chain of thousands has as many leaves
 
 
 @dataclass(frozen=True)
 class Post:
     """A comment or submission, and what it answers (nothing: "")."""
 
-    name: str           # its mark and id
+    name: str  # its mark and id
     parent: str
     text: str
     time: int
@@ -110,13 +110,16 @@ class Threads:
         return bool(post.text) and post.text not in GONE
 
 
-def read(paths: Sequence[Path], leave_out: Sequence[str] = (),
-         tell: Callable[[int], None] = lambda read: None) -> Threads:
+def read(
+    paths: Sequence[Path], leave_out: Sequence[str] = (), tell: Callable[[int], None] = lambda read: None
+) -> Threads:
     """All comments and submissions of the files. `leave_out`: communities (subreddits) that are not wanted."""
     threads, unwanted = Threads(), frozenset(name.lower().removeprefix("r/") for name in leave_out)
     for path in map(Path, paths):
         if not path.is_file():
-            raise Fault(f"{path} is {'a folder' if path.exists() else 'not there'}.", "Give pushshift's RC and RS files.")
+            raise Fault(
+                f"{path} is {'a folder' if path.exists() else 'not there'}.", "Give pushshift's RC and RS files."
+            )
         try:
             for number, row in json_rows(_lines(path)):
                 threads.add(_post(row, number), unwanted)
@@ -145,11 +148,16 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 def _post(row: Any, number: int) -> Post:
     if not isinstance(row, dict) or "id" not in row or not ("body" in row or "title" in row):
-        raise RowFault(number, "this is neither a comment (id, parent_id, body) nor a submission (id, title).",
-                       "Pushshift's files have one of them to a line.")
+        raise RowFault(
+            number,
+            "this is neither a comment (id, parent_id, body) nor a submission (id, title).",
+            "Pushshift's files have one of them to a line.",
+        )
     community, time = str(row.get("subreddit") or ""), _whole_number(row.get("created_utc"), number)
     if "body" in row:
-        return Post(COMMENT + str(row["id"]), str(row.get("parent_id") or ""), clean(str(row["body"] or "")), time, community)
+        return Post(
+            COMMENT + str(row["id"]), str(row.get("parent_id") or ""), clean(str(row["body"] or "")), time, community
+        )
     said = [str(row.get(part) or "") for part in ("title", "selftext")]
     text = clean(" ".join(part for part in said if part not in GONE))
     return Post(SUBMISSION + str(row["id"]), "", text, time, community)
@@ -157,6 +165,6 @@ def _post(row: Any, number: int) -> Post:
 
 def _whole_number(value: Any, number: int) -> int:
     try:
-        return int(float(value or 0))        # older files have it as a text
+        return int(float(value or 0))  # older files have it as a text
     except (TypeError, ValueError) as error:
         raise RowFault(number, f"created_utc is not a time: {value!r}.") from error

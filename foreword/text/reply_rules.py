@@ -17,14 +17,63 @@ from foreword.text.words import HAN, words
 Rule = Callable[[str, str], str]
 
 # the most frequent words of English in Google's books (Norvig 2013); the paper names three of its own fifty: the, of, a
-FREQUENT = frozenset((
-    "the", "of", "and", "to", "in", "a", "is", "that", "for", "it", "as", "was", "with", "be", "by", "on", "not", "he",
-    "i", "this", "are", "or", "his", "from", "at", "which", "but", "have", "an", "had", "they", "you", "were", "their",
-    "one", "all", "we", "can", "her", "has", "there", "been", "if", "more", "when", "will", "would", "who", "so", "no",
-))
+FREQUENT = frozenset(
+    (
+        "the",
+        "of",
+        "and",
+        "to",
+        "in",
+        "a",
+        "is",
+        "that",
+        "for",
+        "it",
+        "as",
+        "was",
+        "with",
+        "be",
+        "by",
+        "on",
+        "not",
+        "he",
+        "i",
+        "this",
+        "are",
+        "or",
+        "his",
+        "from",
+        "at",
+        "which",
+        "but",
+        "have",
+        "an",
+        "had",
+        "they",
+        "you",
+        "were",
+        "their",
+        "one",
+        "all",
+        "we",
+        "can",
+        "her",
+        "has",
+        "there",
+        "been",
+        "if",
+        "more",
+        "when",
+        "will",
+        "would",
+        "who",
+        "so",
+        "no",
+    )
+)
 MOST_WORDS = 200
 OFTEN, BLAND_SHARE = 1000, 0.9
-PRUNED_AT = 10_000_000        # three-word sequences remembered while counting; beyond, those seen once are forgotten
+PRUNED_AT = 10_000_000  # three-word sequences remembered while counting; beyond, those seen once are forgotten
 
 _URL = re.compile(r"https?://|\bwww\.", re.IGNORECASE)
 _SAME_WORD = re.compile(r"\b(\w+)(?:\W+\1\b){2,}", re.IGNORECASE)
@@ -47,7 +96,9 @@ def no_frequent_word(source: str, reply: str) -> str:
 def other_script(source: str, reply: str) -> str:
     """For Chinese, in the place of the frequent words: at least half of the letters are Chinese characters."""
     letters = _LETTER.findall(reply)
-    return "" if letters and 2 * len(re.findall(f"[{HAN}]", reply)) >= len(letters) else "less than half of it is Chinese"
+    return (
+        "" if letters and 2 * len(re.findall(f"[{HAN}]", reply)) >= len(letters) else "less than half of it is Chinese"
+    )
 
 
 def brackets(source: str, reply: str) -> str:
@@ -55,7 +106,11 @@ def brackets(source: str, reply: str) -> str:
 
 
 def too_long(source: str, reply: str) -> str:
-    return f"more than {MOST_WORDS} words with what it answers" if len(words(source)) + len(words(reply)) > MOST_WORDS else ""
+    return (
+        f"more than {MOST_WORDS} words with what it answers"
+        if len(words(source)) + len(words(reply)) > MOST_WORDS
+        else ""
+    )
 
 
 def offensive(phrases: Iterable[str]) -> Rule:

@@ -15,7 +15,7 @@ from foreword.text import compressed
 from foreword.text.document import Document
 from foreword.text.encoding import decoded
 
-CUSTOMARY = ("text", "content")       # the default column, and the one taken when it is missing
+CUSTOMARY = ("text", "content")  # the default column, and the one taken when it is missing
 _HALF = re.compile("[\ud800-\udfff]")
 Lines = Callable[[Path], Iterator[tuple[int, str]]]
 
@@ -35,8 +35,11 @@ def documents(path: Path, ending: str, column: str, lines: Lines, first: Callabl
             if not text or text.isspace():
                 continue
             if not text.isascii() and (half := _HALF.search(text)):
-                raise RowFault(number, f"character {half.start()} of the text is half of a surrogate pair, "
-                                       "which is not valid Unicode.", "Remove the row or the character.")
+                raise RowFault(
+                    number,
+                    f"character {half.start()} of the text is half of a surrogate pair, which is not valid Unicode.",
+                    "Remove the row or the character.",
+                )
             yield Document(text, str(path))
     except RowFault as fault:
         number = fault.number + (first(path) - 1 if ending == ".jsonl" else 0)
@@ -69,12 +72,15 @@ def json_rows(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, Any]]:
         try:
             yield number, json.loads(line)
         except json.JSONDecodeError as error:
-            raise RowFault(number, f"this line is not JSON: {error.msg} (column {error.colno}).",
-                           "Every line of a .jsonl file is one JSON object. Mend or remove the line.") from error
+            raise RowFault(
+                number,
+                f"this line is not JSON: {error.msg} (column {error.colno}).",
+                "Every line of a .jsonl file is one JSON object. Mend or remove the line.",
+            ) from error
 
 
 def _csv(path: Path, column: str) -> Iterator[tuple[int, str]]:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))       # the default refuses fields over 128 KiB
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # the default refuses fields over 128 KiB
 
     def lines() -> Iterator[str]:
         position = 0
@@ -117,14 +123,18 @@ def _chosen(column: str, there: list[str], number: int) -> str:
         return column
     if column == CUSTOMARY[0] and CUSTOMARY[1] in there:
         return CUSTOMARY[1]
-    raise RowFault(number, f"there is no column {column!r}.{did_you_mean(column, there)}",
-                   f"The columns there are: {', '.join(there) or 'none'}. Choose one:  --column NAME")
+    raise RowFault(
+        number,
+        f"there is no column {column!r}.{did_you_mean(column, there)}",
+        f"The columns there are: {', '.join(there) or 'none'}. Choose one:  --column NAME",
+    )
 
 
 def _as_text(value: Any, column: str, number: int) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise RowFault(number, f"{column!r} holds a {type(value).__name__}, not text.",
-                       "Choose another:  --column NAME")
+        raise RowFault(
+            number, f"{column!r} holds a {type(value).__name__}, not text.", "Choose another:  --column NAME"
+        )
     return value

@@ -11,11 +11,11 @@ def share(text: str, purpose: str = "split") -> float:
     """A number in [0, 1) that depends on the text alone, white space at its ends aside."""
     content = text.strip().encode("utf-8", "surrogatepass")
     digest = hashlib.blake2b(content, digest_size=8, person=purpose.encode()[:16]).digest()
-    return (int.from_bytes(digest, "little") >> 11) / 2**53       # 53 bits: a float that is never rounded up to 1
+    return (int.from_bytes(digest, "little") >> 11) / 2**53  # 53 bits: a float that is never rounded up to 1
 
 
 def split_of(text: str, fractions: tuple[float, float, float] = FRACTIONS) -> str:
-    """"train", "valid" or "test"."""
+    """ "train", "valid" or "test"."""
     place = share(text) * sum(fractions)
     if place < fractions[0]:
         return "train"

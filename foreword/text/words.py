@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 # the ideographs that BERT's tokenizer sets apart, without kana; to stand inside [...] of a regular expression
 HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
-MOSTLY = 0.2                 # of the letters
+MOSTLY = 0.2  # of the letters
 _HAN = re.compile(f"[{HAN}]")
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’][^\W_{HAN}]+)*")
 

@@ -9,10 +9,23 @@ from tokenizers import Tokenizer as Backend
 
 END = "<|endoftext|>"
 WORD_END = "</w>"
-BERT_SPECIALS = {"[pad]": "[PAD]", "[unknown]": "[UNK]", "[cls]": "[CLS]", "[separator]": "[SEP]", "[mask]": "[MASK]",
-                 "[end]": "[SEP]"}
-ROBERTA_SPECIALS = {"[cls]": "<s>", "[begin]": "<s>", "[pad]": "<pad>", "[separator]": "</s>", "[end]": "</s>",
-                    "[unknown]": "<unk>", "[mask]": "<mask>"}
+BERT_SPECIALS = {
+    "[pad]": "[PAD]",
+    "[unknown]": "[UNK]",
+    "[cls]": "[CLS]",
+    "[separator]": "[SEP]",
+    "[mask]": "[MASK]",
+    "[end]": "[SEP]",
+}
+ROBERTA_SPECIALS = {
+    "[cls]": "<s>",
+    "[begin]": "<s>",
+    "[pad]": "<pad>",
+    "[separator]": "</s>",
+    "[end]": "</s>",
+    "[unknown]": "<unk>",
+    "[mask]": "<mask>",
+}
 
 Merges = list[tuple[str, str]]
 
@@ -37,7 +50,9 @@ def byte_level(vocabulary: dict[str, int], merges: Merges, split: bool = True) -
 
 def between_tags(backend: Backend) -> Backend:
     """RoBERTa: <s> ... </s> around a text, <s> ... </s></s> ... </s> around two, for those who ask."""
-    begin, end = ((token, backend.get_vocab()[token]) for token in (ROBERTA_SPECIALS["[cls]"], ROBERTA_SPECIALS["[separator]"]))
+    begin, end = (
+        (token, backend.get_vocab()[token]) for token in (ROBERTA_SPECIALS["[cls]"], ROBERTA_SPECIALS["[separator]"])
+    )
     backend.post_processor = processors.RobertaProcessing(end, begin, trim_offsets=False, add_prefix_space=False)
     return backend
 
@@ -58,22 +73,36 @@ def words(vocabulary: dict[str, int], unknown: str, lowercase: bool) -> Backend:
     backend = Backend(models.WordLevel(vocab=vocabulary, unk_token=unknown))
     if lowercase:
         backend.normalizer = normalizers.Lowercase()
-    backend.pre_tokenizer = pre_tokenizers.Sequence([
-        pre_tokenizers.Split(Regex(r"[^\S\n]+"), "removed"),
-        pre_tokenizers.Split("\n", "isolated"),
-    ])
+    backend.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(r"[^\S\n]+"), "removed"),
+            pre_tokenizers.Split("\n", "isolated"),
+        ]
+    )
     # the prefix is one that no word has: whitespace never survives inside a word
-    backend.decoder = decoders.Sequence([
-        decoders.WordPiece(prefix=" ", cleanup=False), decoders.Fuse(),
-        decoders.Replace(" \n", "\n"), decoders.Replace("\n ", "\n"),
-    ])
+    backend.decoder = decoders.Sequence(
+        [
+            decoders.WordPiece(prefix=" ", cleanup=False),
+            decoders.Fuse(),
+            decoders.Replace(" \n", "\n"),
+            decoders.Replace("\n ", "\n"),
+        ]
+    )
     return backend
 
 
 def lowercase_bpe(vocabulary: dict[str, int], merges: Merges, unknown: str = "<unk>") -> Backend:
     """GPT-1: lower case, BERT's split into words and punctuation, merges that see the end of a word (`</w>`)."""
-    backend = Backend(models.BPE(vocab=vocabulary, merges=merges, unk_token=unknown, end_of_word_suffix=WORD_END,
-                                 continuing_subword_prefix="", fuse_unk=False))
+    backend = Backend(
+        models.BPE(
+            vocab=vocabulary,
+            merges=merges,
+            unk_token=unknown,
+            end_of_word_suffix=WORD_END,
+            continuing_subword_prefix="",
+            fuse_unk=False,
+        )
+    )
     backend.normalizer = normalizers.BertNormalizer(lowercase=True)
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.BPEDecoder(suffix=WORD_END)
@@ -84,13 +113,16 @@ def wordpiece(vocabulary: dict[str, int], lowercase: bool) -> Backend:
     """BERT: greedy longest pieces, CJK characters apart, and [CLS] ... [SEP] ... [SEP] for those who ask."""
     backend = Backend(models.WordPiece(vocab=vocabulary, unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer(
-        clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=lowercase)
+        clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=lowercase
+    )
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     backend.decoder = decoders.WordPiece(prefix="##")
     add_specials(backend, [BERT_SPECIALS[name] for name in ("[pad]", "[unknown]", "[cls]", "[separator]", "[mask]")])
     backend.post_processor = processors.TemplateProcessing(
-        single="[CLS]:0 $A:0 [SEP]:0", pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
-        special_tokens=[(name, backend.token_to_id(name)) for name in ("[CLS]", "[SEP]")])
+        single="[CLS]:0 $A:0 [SEP]:0",
+        pair="[CLS]:0 $A:0 [SEP]:0 $B:1 [SEP]:1",
+        special_tokens=[(name, backend.token_to_id(name)) for name in ("[CLS]", "[SEP]")],
+    )
     return backend
 
 
@@ -98,7 +130,8 @@ def pieces(vocabulary: list[tuple[str, float]]) -> Backend:
     """SentencePiece: NFKC, runs of spaces and newlines become one `▁`, the likeliest cut under a unigram model."""
     backend = Backend(models.Unigram(vocab=vocabulary, unk_id=0, byte_fallback=False))
     backend.normalizer = normalizers.Sequence(
-        [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
+        [normalizers.Nmt(), normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")]
+    )
     backend.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
     backend.decoder = decoders.Metaspace(replacement="▁", prepend_scheme="always")
     return backend

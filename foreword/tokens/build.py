@@ -46,10 +46,10 @@ from foreword.tokens.store import (
 )
 from foreword.tokens.tokenizer import Tokenizer
 
-SMALL = 4 * 2**20              # bytes below which starting processes costs more than it saves,
-QUICK = 8                      # and so many times as many for a tokenizer that is quick (measured: even at 25 MB)
-BATCH = 2**20                  # characters handed to the tokenizer at once
-SHARD = 2**20                  # ids a worker holds before it writes them: its memory must not depend on how long a unit is
+SMALL = 4 * 2**20  # bytes below which starting processes costs more than it saves,
+QUICK = 8  # and so many times as many for a tokenizer that is quick (measured: even at 25 MB)
+BATCH = 2**20  # characters handed to the tokenizer at once
+SHARD = 2**20  # ids a worker holds before it writes them: its memory must not depend on how long a unit is
 Fractions = tuple[float, float, float]
 
 
@@ -66,14 +66,22 @@ class UnitRecord(TypedDict):
     """What is noted of an encoded unit."""
 
     unknown: int
-    dropped: int                  # characters that an ASCII tokenizer leaves out
-    lost: dict[str, int]          # by split: documents of which the ids do not hold every word
+    dropped: int  # characters that an ASCII tokenizer leaves out
+    lost: dict[str, int]  # by split: documents of which the ids do not hold every word
     splits: dict[str, list[Shard]]
 
 
-def build_store(paths: Sequence[Path] | Mapping[str, Sequence[Path]], out: Path, tokenizer: Tokenizer | TokenizerSpec,
-                documents: str = "auto", column: str = "text", fractions: Fractions = FRACTIONS,
-                marks: Sequence[str] = marking.MARKS, workers: int | None = None, sample: int = 200 * 2**20) -> StoreContent:
+def build_store(
+    paths: Sequence[Path] | Mapping[str, Sequence[Path]],
+    out: Path,
+    tokenizer: Tokenizer | TokenizerSpec,
+    documents: str = "auto",
+    column: str = "text",
+    fractions: Fractions = FRACTIONS,
+    marks: Sequence[str] = marking.MARKS,
+    workers: int | None = None,
+    sample: int = 200 * 2**20,
+) -> StoreContent:
     """Make the store `out` (or find it already made) and return the content of its store.json.
 
     Paths by split ("train", "valid", "test") go there whole; of others, `fractions` of the documents go to each.
@@ -85,16 +93,27 @@ def build_store(paths: Sequence[Path] | Mapping[str, Sequence[Path]], out: Path,
     _check_given(given, tokenizer)
     marks += (turns.SKIPPED,) if documents == "dialogues" else ()
     if len(fractions) != 3 or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-6 or fractions[0] <= 0:
-        raise Fault(f"the fractions {tuple(fractions)} (train, valid, test) must add up to 1, with some to train on.",
-                    "For example:  0.9 0.05 0.05")
+        raise Fault(
+            f"the fractions {tuple(fractions)} (train, valid, test) must add up to 1, with some to train on.",
+            "For example:  0.9 0.05 0.05",
+        )
     # sixteen units or more, so that all cores have work, whatever their number: the store must not depend on it
     size = min(max(total_bytes(paths) // 16, 2**20), 32 * 2**20)
-    work = [replace(unit, split=split) for split, some in given.items() for unit in units(some, documents, column, size)]
+    work = [
+        replace(unit, split=split) for split, some in given.items() for unit in units(some, documents, column, size)
+    ]
     made_from = tokenizer.fingerprint if isinstance(tokenizer, Tokenizer) else [_settings_of(tokenizer), sample]
-    settings = {"format": FORMAT, "sources": fingerprint(paths), "documents": documents, "column": column,
-                "fractions": list(fractions), "marks": list(marks), "tokenizer": made_from,
-                "units": [[unit.start, unit.stop] for unit in work],
-                **({} if "" in given else {"given": {split: fingerprint(some) for split, some in given.items()}})}
+    settings = {
+        "format": FORMAT,
+        "sources": fingerprint(paths),
+        "documents": documents,
+        "column": column,
+        "fractions": list(fractions),
+        "marks": list(marks),
+        "tokenizer": made_from,
+        "units": [[unit.start, unit.stop] for unit in work],
+        **({} if "" in given else {"given": {split: fingerprint(some) for split, some in given.items()}}),
+    }
     key = hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16).hexdigest()
     if out.exists():
         return _existing(out, key)
@@ -104,13 +123,24 @@ def build_store(paths: Sequence[Path] | Mapping[str, Sequence[Path]], out: Path,
         job = EncodingJob(folder, fractions, marks)
         records = _encode_all(job, work, workers, SMALL * (QUICK if ready.is_quick else 1))
         content: StoreContent = {
-            "format": FORMAT, "settings": key, "fractions": list(fractions), "marks": list(marks),
-            "tokenizer": {"name": ready.name, "fingerprint": ready.fingerprint, "size": len(ready),
-                          "end": ready.vocabulary().end},
-            "dtype": _dtype(ready).name, "documents": documents, "column": column,
+            "format": FORMAT,
+            "settings": key,
+            "fractions": list(fractions),
+            "marks": list(marks),
+            "tokenizer": {
+                "name": ready.name,
+                "fingerprint": ready.fingerprint,
+                "size": len(ready),
+                "end": ready.vocabulary().end,
+            },
+            "dtype": _dtype(ready).name,
+            "documents": documents,
+            "column": column,
             "sources": {"paths": [str(path) for path in paths], "fingerprint": fingerprint(paths)},
-            "unknown": sum(record["unknown"] for record in records), "dropped": sum(record["dropped"] for record in records),
-            "splits": {split: _finish(job, split, records, len(ready)) for split in SPLITS}}
+            "unknown": sum(record["unknown"] for record in records),
+            "dropped": sum(record["dropped"] for record in records),
+            "splits": {split: _finish(job, split, records, len(ready)) for split in SPLITS},
+        }
         if "" not in given:
             content["given"] = {split: list(map(str, some)) for split, some in given.items()}
         _no_empty_split(content["splits"], given, fractions, documents)
@@ -127,12 +157,16 @@ def _settings_of(spec: TokenizerSpec) -> dict[str, object]:
 
 def _check_given(given: Mapping[str, Sequence[Path]], tokenizer: Tokenizer | TokenizerSpec) -> None:
     if strange := [split for split in given if split and split not in SPLITS]:
-        raise Fault(f"there is no split {strange[0]!r}.{did_you_mean(strange[0], SPLITS)}", f"Splits: {', '.join(SPLITS)}.")
+        raise Fault(
+            f"there is no split {strange[0]!r}.{did_you_mean(strange[0], SPLITS)}", f"Splits: {', '.join(SPLITS)}."
+        )
     if not given:
         raise Fault("there is no text to make a store of.", "Give text, or text for --train, --valid and --test.")
     if "" not in given and "train" not in given and not isinstance(tokenizer, Tokenizer):
-        raise Fault(f"a {tokenizer.kind} tokenizer is learned from training text, and there is none.",
-                    "Give --train, or the tokenizer of a run:  --tokenizer RUN")
+        raise Fault(
+            f"a {tokenizer.kind} tokenizer is learned from training text, and there is none.",
+            "Give --train, or the tokenizer of a run:  --tokenizer RUN",
+        )
 
 
 def _tidy(out: Path) -> None:
@@ -147,11 +181,13 @@ def _existing(out: Path, key: str) -> StoreContent:
     if out.is_dir() and (out / "store.json").is_file():
         content = read_content(out)
         if content.get("settings") == key:
-            TokenStore.open(out)        # says so if a file is missing
+            TokenStore.open(out)  # says so if a file is missing
             say(f"{out} is already there, made from the same files with the same settings: used as it is.")
             return content
-        raise Fault(f"{out} is a token store made from other files or with other settings "
-                    f"({content['tokenizer']['name']}).", "Remove it, or give another --out.")
+        raise Fault(
+            f"{out} is a token store made from other files or with other settings ({content['tokenizer']['name']}).",
+            "Remove it, or give another --out.",
+        )
     raise Fault(f"{out} is already there and is not a token store.", "Give another --out.")
 
 
@@ -179,25 +215,27 @@ class _alone_in:
     def _hold(self) -> None:
         try:
             import fcntl
-        except ImportError:         # not on Windows
+        except ImportError:  # not on Windows
             return
         self.handle = os.open(self.folder, os.O_RDONLY)
         try:
             fcntl.flock(self.handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             os.close(self.handle)
-            raise Fault(f"another process is making {self.folder} now.",
-                        "Wait for it, or give another --out.") from error
+            raise Fault(
+                f"another process is making {self.folder} now.", "Wait for it, or give another --out."
+            ) from error
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, Fault) and not isinstance(error, RunFailed):
-            shutil.rmtree(self.folder)      # once the text or the settings are put right, it is of no use
+            shutil.rmtree(self.folder)  # once the text or the settings are put right, it is of no use
         if self.handle >= 0:
             os.close(self.handle)
 
 
-def _tokenizer(folder: Path, given: Tokenizer | TokenizerSpec, work: list[Unit], fractions: Fractions,
-               sample: int) -> Tokenizer:
+def _tokenizer(
+    folder: Path, given: Tokenizer | TokenizerSpec, work: list[Unit], fractions: Fractions, sample: int
+) -> Tokenizer:
     """The tokenizer of the store, saved in its folder: the one given, the one learned before, or one learned now."""
     plan = read_json(folder / "plan.json")
     if "tokenizer" in plan:
@@ -210,8 +248,14 @@ def _tokenizer(folder: Path, given: Tokenizer | TokenizerSpec, work: list[Unit],
     return ready
 
 
-def learn_tokenizer(paths: Sequence[Path], spec: TokenizerSpec, documents: str = "auto", column: str = "text",
-                    fractions: Fractions = FRACTIONS, sample: int = 200 * 2**20) -> Tokenizer:
+def learn_tokenizer(
+    paths: Sequence[Path],
+    spec: TokenizerSpec,
+    documents: str = "auto",
+    column: str = "text",
+    fractions: Fractions = FRACTIONS,
+    sample: int = 200 * 2**20,
+) -> Tokenizer:
     """A tokenizer learned from the training text of all these files together, without a store."""
     return _learn(spec, units(list(paths), documents, column, 32 * 2**20), fractions, sample)
 
@@ -225,12 +269,14 @@ def _sample(work: list[Unit], fractions: Fractions, sample: int, ticker: Ticker)
     """Training documents of about `sample` bytes, chosen by their content from units spread over the whole corpus."""
     total = sum(unit.size for unit in work)
     # of a corpus much larger than the sample, only every so many units are read at all
-    chosen = work[::max(1, total // (4 * sample))]
+    chosen = work[:: max(1, total // (4 * sample))]
     total = max(1, sum(unit.size for unit in chosen))
     read = taken = 0
     for unit in chosen:
         for document in unit.documents():
-            if (unit.split or split_of(document.text, fractions)) != "train" or share(document.text, "sample") >= sample / total:
+            if (unit.split or split_of(document.text, fractions)) != "train" or share(
+                document.text, "sample"
+            ) >= sample / total:
                 continue
             taken += len(document.text.encode("utf-8", "surrogatepass"))
             if taken > sample:
@@ -250,8 +296,11 @@ def _encode_all(job: EncodingJob, work: list[Unit], workers: int | None, small: 
     if workers is None:
         workers = cores()
     with ticking("encoding") as ticker:
-        results = _inline(job, work, left) if workers <= 1 or total < small or len(left) <= 1 else _pooled(
-            job, work, left, min(workers, len(left)))
+        results = (
+            _inline(job, work, left)
+            if workers <= 1 or total < small or len(left) <= 1
+            else _pooled(job, work, left, min(workers, len(left)))
+        )
         for number in results:
             finished += work[number].size
             ticker.update(finished / total, f"{thousands(finished)}B of {thousands(total)}B")
@@ -267,8 +316,8 @@ def _inline(job: EncodingJob, work: list[Unit], left: list[int]) -> Iterator[int
 
 def _pooled(job: EncodingJob, work: list[Unit], left: list[int], workers: int) -> Iterator[int]:
     """The numbers of units as they are finished. After a fault a few more are looked at: faults are told together."""
-    there = process_pool(workers - 1, _begin_worker, (job,))        # they must not go on writing when this one is killed
-    here = ThreadPoolExecutor(1, initializer=_begin, initargs=(job,))        # begins while the others are still starting
+    there = process_pool(workers - 1, _begin_worker, (job,))  # they must not go on writing when this one is killed
+    here = ThreadPoolExecutor(1, initializer=_begin, initargs=(job,))  # begins while the others are still starting
     idle: list[Executor] = [here, *[there] * (workers - 1)]
     waiting, running, faults, more = iter(left), dict[Future, Executor](), list[Fault](), 2 * workers
     try:
@@ -287,9 +336,11 @@ def _pooled(job: EncodingJob, work: list[Unit], left: list[int], workers: int) -
                 else:
                     yield number
     except BrokenProcessPool as error:
-        raise RunFailed("a worker process died, perhaps for want of memory.",
-                        "Give the same command again with fewer --workers; it goes on from there. (In a script, "
-                        'build_store belongs under `if __name__ == "__main__":`.)') from error
+        raise RunFailed(
+            "a worker process died, perhaps for want of memory.",
+            "Give the same command again with fewer --workers; it goes on from there. (In a script, "
+            'build_store belongs under `if __name__ == "__main__":`.)',
+        ) from error
     finally:
         for one in (here, there):
             one.shutdown(wait=True, cancel_futures=True)
@@ -299,12 +350,12 @@ def _pooled(job: EncodingJob, work: list[Unit], left: list[int], workers: int) -
         raise next((fault for fault in faults if isinstance(fault, RunFailed)), faults[0])
 
 
-_mine = threading.local()       # what this worker, a process or a thread, has been given
+_mine = threading.local()  # what this worker, a process or a thread, has been given
 
 
 def _begin_worker(job: EncodingJob) -> None:
-    os.environ["TOKENIZERS_PARALLELISM"] = "false"          # one process per core is enough
-    signal.signal(signal.SIGINT, signal.SIG_IGN)            # Ctrl-C is for the parent, which stops us
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one process per core is enough
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which stops us
     _begin(job)
 
 
@@ -316,7 +367,7 @@ def _work(number: int, unit: Unit) -> tuple[int, tuple | None]:
     job, tokenizer = _mine.given
     try:
         encode_unit(job, tokenizer, number, unit)
-    except Fault as fault:      # as plain values: an exception with several arguments does not survive the way back
+    except Fault as fault:  # as plain values: an exception with several arguments does not survive the way back
         return number, (fault.code, fault.what, fault.do, fault.where)
     return number, None
 
@@ -392,7 +443,7 @@ class _ShardWriter:
             about = about + np.array([1, 0, 0, 0])
         ids, ends = ids.astype(self.dtype), np.cumsum(about[:, 0])
         first = start = 0
-        while first < len(about):       # a shard is closed by the document that fills it
+        while first < len(about):  # a shard is closed by the document that fills it
             after = int(np.searchsorted(ends, start + SHARD - self.tokens)) + 1
             stop = int(ends[min(after, len(ends)) - 1])
             rows = about[first:after].copy()
@@ -419,10 +470,17 @@ class _ShardWriter:
             _save(self.folder / f"{name}.marks.npy", np.concatenate(self.flags))
         _save(self.folder / f"{name}.rows.npy", rows)
         # a piece at a time: numpy counts a copy in eight bytes, four times the ids themselves
-        counts = sum(np.bincount(ids[at: at + BATCH], minlength=self.vocabulary) for at in range(0, len(ids), BATCH))
+        counts = sum(np.bincount(ids[at : at + BATCH], minlength=self.vocabulary) for at in range(0, len(ids), BATCH))
         _save(self.folder / f"{name}.counts.npy", np.asarray(counts, np.int64))
-        self.shards.append({"name": name, "tokens": len(ids), "documents": len(rows), "bytes": int(rows[:, 1].sum()),
-                            "checksum": hashlib.blake2b(ids.data, digest_size=16).hexdigest()})
+        self.shards.append(
+            {
+                "name": name,
+                "tokens": len(ids),
+                "documents": len(rows),
+                "bytes": int(rows[:, 1].sum()),
+                "checksum": hashlib.blake2b(ids.data, digest_size=16).hexdigest(),
+            }
+        )
         self._start()
 
 
@@ -433,6 +491,7 @@ def _finish(job: EncodingJob, split: str, records: list[UnitRecord], vocabulary:
     documents = sum(shard["documents"] for shard in shards)
     folder.mkdir(exist_ok=True)
     for column, what in enumerate(PER_DOCUMENT):
+
         def write(partial: Path, column: int = column, what: str = what) -> None:
             if not documents:
                 np.save(partial.open("wb"), np.zeros(0, np.int64))
@@ -441,21 +500,27 @@ def _finish(job: EncodingJob, split: str, records: list[UnitRecord], vocabulary:
             at = before = 0
             for shard in shards:
                 rows = np.load(folder / f"{shard['name']}.rows.npy", mmap_mode="r")[:, column]
-                joined[at:at + len(rows)] = rows + (before if what == "ends" else 0)
+                joined[at : at + len(rows)] = rows + (before if what == "ends" else 0)
                 at, before = at + len(rows), before + shard["tokens"]
             joined.flush()
+
         write_atomically(folder / f"{what}.npy", write)
     counts = np.zeros(vocabulary, np.int64)
     for shard in shards:
         counts += np.load(folder / f"{shard['name']}.counts.npy")
     _save(folder / "counts.npy", counts)
-    return {"tokens": sum(shard["tokens"] for shard in shards), "documents": documents,
-            "bytes": sum(shard["bytes"] for shard in shards), "shards": shards,
-            "lost": sum(record.get("lost", {}).get(split, 0) for record in records)}
+    return {
+        "tokens": sum(shard["tokens"] for shard in shards),
+        "documents": documents,
+        "bytes": sum(shard["bytes"] for shard in shards),
+        "shards": shards,
+        "lost": sum(record.get("lost", {}).get(split, 0) for record in records),
+    }
 
 
-def _no_empty_split(splits: dict[str, SplitContent], given: Mapping[str, Sequence[Path]], fractions: Fractions,
-                    documents: str) -> None:
+def _no_empty_split(
+    splits: dict[str, SplitContent], given: Mapping[str, Sequence[Path]], fractions: Fractions, documents: str
+) -> None:
     number = sum(split["documents"] for split in splits.values())
     if not number:
         raise Fault("there is no text in the files given: every document in them is empty or white space.")
@@ -467,8 +532,10 @@ def _no_empty_split(splits: dict[str, SplitContent], given: Mapping[str, Sequenc
     if empty:
         next_finer = {"line": "", "dialogues": "", "paragraph": "--documents line, or "}
         finer = next_finer.get(documents, "--documents paragraph, or ")
-        raise Fault(f"documents: {number:,}; none fell into the {' and the '.join(empty)} split.",
-                    f"Cut the text into more documents ({finer}more text), or give other --splits.")
+        raise Fault(
+            f"documents: {number:,}; none fell into the {' and the '.join(empty)} split.",
+            f"Cut the text into more documents ({finer}more text), or give other --splits.",
+        )
 
 
 def _dtype(tokenizer: Tokenizer) -> np.dtype:
@@ -477,7 +544,7 @@ def _dtype(tokenizer: Tokenizer) -> np.dtype:
 
 def _save(path: Path, array: np.ndarray) -> None:
     def write(partial: Path) -> None:
-        with open(partial, "wb") as file:       # given a name, np.save would add .npy to it
+        with open(partial, "wb") as file:  # given a name, np.save would add .npy to it
             np.save(file, array)
 
     write_atomically(path, write)

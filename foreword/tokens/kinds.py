@@ -23,7 +23,7 @@ from foreword.tokens.backends import BERT_SPECIALS, END, WORD_END
 from foreword.tokens.tokenizer import Tokenizer
 
 UNKNOWN = "<unk>"
-OPEN_ENDED = {"[end]": END, "[begin]": END}      # GPT-2: one token between documents, both end and beginning
+OPEN_ENDED = {"[end]": END, "[begin]": END}  # GPT-2: one token between documents, both end and beginning
 
 
 class TokenizerSpec(Spec):
@@ -40,8 +40,10 @@ class TokenizerSpec(Spec):
 
     def _room_for(self, vocabulary: int, needed: int, what: str) -> None:
         if vocabulary < needed:
-            raise Fault(f"a vocabulary of {vocabulary:,} is too small for {self.kind}: {what} need {needed:,}.",
-                        f"The smallest that works on this text is {needed:,}.")
+            raise Fault(
+                f"a vocabulary of {vocabulary:,} is too small for {self.kind}: {what} need {needed:,}.",
+                f"The smallest that works on this text is {needed:,}.",
+            )
 
 
 class Byte(TokenizerSpec):
@@ -63,7 +65,7 @@ class Unicode(TokenizerSpec):
     """
 
     kind: Literal["unicode"] = "unicode"
-    vocabulary: int | None = None        # None: every character seen at least `minimum` times
+    vocabulary: int | None = None  # None: every character seen at least `minimum` times
     minimum: int = Field(default=1, ge=1)
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
@@ -75,7 +77,7 @@ class Unicode(TokenizerSpec):
         others = [character for character, times in seen.items() if character > "\x7f" and times >= self.minimum]
         ordered = sorted(others, key=lambda character: (-seen[character], character))
         pieces = [*map(chr, range(128)), *(f"<0x{byte:02X}>" for byte in range(128, 256))]
-        pieces += ordered[:self.vocabulary and self.vocabulary - 257]
+        pieces += ordered[: self.vocabulary and self.vocabulary - 257]
         backend = backends.characters({piece: id for id, piece in enumerate([*pieces, END])})
         backends.add_specials(backend, [END])
         return self._tokenizer(backend, OPEN_ENDED)
@@ -99,7 +101,7 @@ class Word(TokenizerSpec):
 
     kind: Literal["word"] = "word"
     lossless: ClassVar[bool] = False
-    vocabulary: int | None = None        # None: every word seen at least `minimum` times
+    vocabulary: int | None = None  # None: every word seen at least `minimum` times
     minimum: int = Field(default=1, ge=1)
     lowercase: bool = False
 
@@ -112,10 +114,11 @@ class Word(TokenizerSpec):
             text = text.lower() if self.lowercase else text
             seen.update(text.split())
             seen["\n"] += text.count("\n")
-        del seen[UNKNOWN], seen[END]     # written out in the text ("<unk>" in WikiText), they are no new words
-        ordered = sorted((word for word, times in seen.items() if times >= self.minimum),
-                         key=lambda word: (-seen[word], word))
-        pieces = [UNKNOWN, *ordered[:self.vocabulary and self.vocabulary - 2]]
+        del seen[UNKNOWN], seen[END]  # written out in the text ("<unk>" in WikiText), they are no new words
+        ordered = sorted(
+            (word for word, times in seen.items() if times >= self.minimum), key=lambda word: (-seen[word], word)
+        )
+        pieces = [UNKNOWN, *ordered[: self.vocabulary and self.vocabulary - 2]]
         backend = backends.words({piece: id for id, piece in enumerate(pieces)}, UNKNOWN, self.lowercase)
         backends.add_specials(backend, [UNKNOWN, END])
         return self._tokenizer(backend, {"[unknown]": UNKNOWN, **OPEN_ENDED})
@@ -128,16 +131,20 @@ class ByteBPE(TokenizerSpec):
     """
 
     kind: Literal["byte_bpe"] = "byte_bpe"
-    vocabulary: int = 8192               # at most
-    minimum: int = Field(default=1, ge=1)        # a pair seen less often is not merged: little text has few tokens
+    vocabulary: int = 8192  # at most
+    minimum: int = Field(default=1, ge=1)  # a pair seen less often is not merged: little text has few tokens
     specials: Literal["roberta"] | None = None
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         names = OPEN_ENDED if self.specials is None else backends.ROBERTA_SPECIALS
         *first, last = dict.fromkeys(names.values())
         self._room_for(self.vocabulary, 257 + len(first), "the bytes and " + ("the specials" if first else "an end"))
-        trainer = trainers.BpeTrainer(vocab_size=self.vocabulary - 1 - len(first), min_frequency=self.minimum,
-                                      show_progress=False, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+        trainer = trainers.BpeTrainer(
+            vocab_size=self.vocabulary - 1 - len(first),
+            min_frequency=self.minimum,
+            show_progress=False,
+            initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        )
         model = _trained(backends.byte_level({}, []), trainer, texts)
         pieces = {piece: id for id, piece in enumerate([*first, *sorted(model["vocab"], key=model["vocab"].get), last])}
         backend = backends.byte_level(pieces, _merges(model))
@@ -150,15 +157,20 @@ class CharBPE(TokenizerSpec):
 
     kind: Literal["char_bpe"] = "char_bpe"
     lossless: ClassVar[bool] = False
-    vocabulary: int = 8192               # at most
-    minimum: int = Field(default=1, ge=1)        # as of byte BPE
+    vocabulary: int = 8192  # at most
+    minimum: int = Field(default=1, ge=1)  # as of byte BPE
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         kept = list(texts)
 
         def train(size: int, first: list[str]) -> JsonObject:
-            trainer = trainers.BpeTrainer(vocab_size=size, min_frequency=self.minimum, show_progress=False,
-                                          special_tokens=first, end_of_word_suffix=WORD_END)
+            trainer = trainers.BpeTrainer(
+                vocab_size=size,
+                min_frequency=self.minimum,
+                show_progress=False,
+                special_tokens=first,
+                end_of_word_suffix=WORD_END,
+            )
             return _trained(backends.lowercase_bpe({UNKNOWN: 0}, []), trainer, iter(kept))
 
         alphabet = _alphabet(train, [UNKNOWN])
@@ -175,8 +187,8 @@ class WordPiece(TokenizerSpec):
 
     kind: Literal["wordpiece"] = "wordpiece"
     lossless: ClassVar[bool] = False
-    vocabulary: int = 8192               # at most
-    minimum: int = Field(default=1, ge=1)        # as of byte BPE
+    vocabulary: int = 8192  # at most
+    minimum: int = Field(default=1, ge=1)  # as of byte BPE
     lowercase: bool = True
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
@@ -184,8 +196,13 @@ class WordPiece(TokenizerSpec):
         specials = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
         def train(size: int, first: list[str]) -> JsonObject:
-            trainer = trainers.WordPieceTrainer(vocab_size=size, min_frequency=self.minimum, show_progress=False,
-                                                special_tokens=first, continuing_subword_prefix="##")
+            trainer = trainers.WordPieceTrainer(
+                vocab_size=size,
+                min_frequency=self.minimum,
+                show_progress=False,
+                special_tokens=first,
+                continuing_subword_prefix="##",
+            )
             empty = backends.wordpiece({special: id for id, special in enumerate(specials)}, self.lowercase)
             return _trained(empty, trainer, iter(kept))
 
@@ -201,7 +218,7 @@ class Unigram(TokenizerSpec):
     kind: Literal["unigram"] = "unigram"
     lossless: ClassVar[bool] = False
     vocabulary: int = 8192
-    spans: int | None = None             # names for hidden spans, <extra_id_0> the last id (T5: 100); none by default
+    spans: int | None = None  # names for hidden spans, <extra_id_0> the last id (T5: 100); none by default
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         specials = {"[end]": "</s>", "[pad]": "<pad>", "[mask]": "[MASK]", "[cls]": "[CLS]", "[separator]": "[SEP]"}
@@ -210,8 +227,9 @@ class Unigram(TokenizerSpec):
         alphabet = {"▁"}.union(*(empty.normalizer.normalize_str(text) for text in kept)) - {" "}
         # <unk>, and one piece more: asked for the characters alone, the library misses its mark and keeps all pieces
         self._room_for(self.vocabulary, len(alphabet) + 2 + len(specials), "the characters, a piece and the specials")
-        trainer = trainers.UnigramTrainer(vocab_size=self.vocabulary - len(specials), show_progress=False,
-                                          special_tokens=[UNKNOWN], unk_token=UNKNOWN)
+        trainer = trainers.UnigramTrainer(
+            vocab_size=self.vocabulary - len(specials), show_progress=False, special_tokens=[UNKNOWN], unk_token=UNKNOWN
+        )
         pieces = _settled(_trained(empty, trainer, iter(kept))["vocab"])
         # The specials stay outside the model: inside, "</s>" written in a text would be the likeliest cut of it.
         backend = backends.pieces(pieces)
@@ -257,8 +275,11 @@ def _settled(vocabulary: list[tuple[str, float]]) -> list[tuple[str, float]]:
     """
     unknown, *rest = sorted(vocabulary, key=lambda item: (item[0] != UNKNOWN, item[1]))
     ladder = 0
-    while ladder < len(rest) and len(rest[ladder][0]) == 1 and (
-            ladder == 0 or abs(rest[ladder][1] - rest[ladder - 1][1] - 1e-4) < 1e-7):
+    while (
+        ladder < len(rest)
+        and len(rest[ladder][0]) == 1
+        and (ladder == 0 or abs(rest[ladder][1] - rest[ladder - 1][1] - 1e-4) < 1e-7)
+    ):
         ladder += 1
     top = rest[ladder - 1][1] if ladder else 0.0
     rounded = [(piece, round(max(score, top) if i < ladder else score, 3)) for i, (piece, score) in enumerate(rest)]

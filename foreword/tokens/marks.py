@@ -23,18 +23,20 @@ from foreword.tokens.tokenizer import Tokenizer
 
 MARKS = ("sentence_end", "word_start")
 
-_SPACE, _LETTER, _SINGLE = 0, 1, 2                            # as tokenize.c knows them, and the bits that follow
+_SPACE, _LETTER, _SINGLE = 0, 1, 2  # as tokenize.c knows them, and the bits that follow
 _WHITE, _IN_CJK, _CLOSES, _STOPS, _FULLY_STOPS, _IN_WORDS = 4, 8, 16, 32, 64, 128
-_classes = np.full(0x110000, UNSEEN, np.uint8)       # filled in as characters are met
-_CJK = f"{HAN}\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\uac00-\ud7a3"        # radicals, kana and Hangul too
+_classes = np.full(0x110000, UNSEEN, np.uint8)  # filled in as characters are met
+_CJK = f"{HAN}\u2e80-\u2fdf\u3005-\u3007\u3040-\u30ff\uac00-\ud7a3"  # radicals, kana and Hangul too
 _IDEOGRAPH = re.compile(f"[{HAN}]")
 _CLOSING = "\"'”’»)\\]}』」》〉）】〕"
 # A full stop of its script ends a sentence wherever it stands; a Western one before white space, the end, or CJK.
 # Possessive, and only from the start of a run: lines of dots must not cost the square of their length.
 _FULL_STOPS, _WESTERN = "。！？｡", ".!?…"
-_END = re.compile(f"[{_FULL_STOPS}][{_CLOSING}{_WESTERN}{_FULL_STOPS}]*+"
-                  f"|(?<![{_WESTERN}])[{_WESTERN}]++[{_CLOSING}{_WESTERN}]{{0,16}}+(?=\\s|[{_CJK}])"
-                  "|\\n(?:[^\\S\\n]*+\\n)++")
+_END = re.compile(
+    f"[{_FULL_STOPS}][{_CLOSING}{_WESTERN}{_FULL_STOPS}]*+"
+    f"|(?<![{_WESTERN}])[{_WESTERN}]++[{_CLOSING}{_WESTERN}]{{0,16}}+(?=\\s|[{_CJK}])"
+    "|\\n(?:[^\\S\\n]*+\\n)++"
+)
 _MAY_END = np.zeros(0x110000, bool)
 _MAY_END[[ord(character) for character in f"{_FULL_STOPS}{_WESTERN}\n"]] = True
 _SHORT = re.compile(r"(?:^|[^\w.])(?:[A-HJ-Z]|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|vs|cf|No|e\.g|i\.e)$")
@@ -50,9 +52,9 @@ def check(names: tuple[str, ...]) -> None:
 class Encoded:
     """The ids of many texts behind one another, how many each text has, and a byte of marks beside each id."""
 
-    ids: np.ndarray         # uint32
+    ids: np.ndarray  # uint32
     numbers: np.ndarray
-    flags: np.ndarray       # bit i: it carries the mark `names[i]`
+    flags: np.ndarray  # bit i: it carries the mark `names[i]`
 
     def by_text(self) -> tuple[list[np.ndarray], list[np.ndarray]]:
         if not len(self.numbers):
@@ -61,8 +63,9 @@ class Encoded:
         return np.split(self.ids.astype(np.int64), cuts), np.split(self.flags, cuts)
 
 
-def encode_with_marks(tokenizer: Tokenizer, texts: list[str],
-                      names: tuple[str, ...]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def encode_with_marks(
+    tokenizer: Tokenizer, texts: list[str], names: tuple[str, ...]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The ids of each text, and beside them a uint8 per token whose bit i says that it carries the mark `names[i]`."""
     return encode_page(tokenizer, Page.of(texts), names).by_text()
 
@@ -81,7 +84,9 @@ def encode_page(tokenizer: Tokenizer, page: Page, names: tuple[str, ...]) -> Enc
     ids, numbers = tokenizer.encode_page(page)
     flags, spots, sizes = np.empty(len(ids), np.uint8), np.zeros(page.size, np.uint8), sizes.astype(np.uint32)
     word, sentence = (1 << names.index(name) if name in names else 0 for name in ("word_start", "sentence_end"))
-    kernels.find_marks(page.content, page.size, address(signs().covering(page, kernels)), word, sentence, address(spots))
+    kernels.find_marks(
+        page.content, page.size, address(signs().covering(page, kernels)), word, sentence, address(spots)
+    )
     kernels.carry_marks(address(spots), address(page.spans), len(numbers), *map(address, (ids, numbers, sizes, flags)))
     return Encoded(ids, numbers, flags)
 
@@ -97,17 +102,19 @@ def words(page: Page) -> np.ndarray:
     return found
 
 
-def marked_in_python(tokenizer: Tokenizer, texts: list[str], sizes: np.ndarray | None, names: tuple[str, ...]) -> Encoded:
+def marked_in_python(
+    tokenizer: Tokenizer, texts: list[str], sizes: np.ndarray | None, names: tuple[str, ...]
+) -> Encoded:
     """The definition, for any tokenizer."""
     text = GAP.decode().join([*texts, ""])
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
-    if sizes is not None:       # every byte belongs to exactly one token: count bytes
+    if sizes is not None:  # every byte belongs to exactly one token: count bytes
         ids, numbers = tokenizer.encode_page(Page.of(texts))
         ends = np.cumsum(sizes[ids]) + len(GAP) * np.repeat(np.arange(len(numbers)), numbers)
-        places = np.zeros(len(codes) + 1, np.int64)       # the byte at which each character begins
+        places = np.zeros(len(codes) + 1, np.int64)  # the byte at which each character begins
         np.cumsum(1 + (codes >= 0x80) + (codes >= 0x800) + (codes >= 0x10000), out=places[1:])
         lasts = places[1:] - 1
-    else:                       # the library knows which characters each token came from
+    else:  # the library knows which characters each token came from
         both = tokenizer.encode_with_offsets(texts)
         ids, numbers = flat(ids for ids, _ in both)
         begins = np.cumsum([0] + [len(one) + len(GAP) for one in texts])
@@ -121,7 +128,7 @@ def marked_in_python(tokenizer: Tokenizer, texts: list[str], sizes: np.ndarray |
         else:
             last = lasts[_sentence_ends(text, codes)]
             found = np.searchsorted(ends, last, side="right")
-            if sizes is None:       # a last character that was dropped leaves its sentence to the token before
+            if sizes is None:  # a last character that was dropped leaves its sentence to the token before
                 found -= np.append(spans[:, 0], len(codes))[found] > last
         flags[found[(found >= 0) & (found < len(flags))]] |= np.uint8(1 << bit)
     return Encoded(ids, numbers, flags)
@@ -151,18 +158,25 @@ def _class(character: str) -> int:
 @cache
 def signs() -> CharacterTable:
     """All that tokenize.c must know of a character to find words and sentences."""
-    named = {_WHITE: r"\s", _IN_CJK: f"[{_CJK}]", _CLOSES: f"[{_CLOSING}]", _STOPS: f"[{_WESTERN}]",
-             _FULLY_STOPS: f"[{_FULL_STOPS}]", _IN_WORDS: r"\w"}
+    named = {
+        _WHITE: r"\s",
+        _IN_CJK: f"[{_CJK}]",
+        _CLOSES: f"[{_CLOSING}]",
+        _STOPS: f"[{_WESTERN}]",
+        _FULLY_STOPS: f"[{_FULL_STOPS}]",
+        _IN_WORDS: r"\w",
+    }
     rules = [(bit, re.compile(rule)) for bit, rule in named.items()]
-    return CharacterTable(lambda characters: [
-        _class(one) + sum(bit for bit, rule in rules if rule.match(one)) for one in characters])
+    return CharacterTable(
+        lambda characters: [_class(one) + sum(bit for bit, rule in rules if rule.match(one)) for one in characters]
+    )
 
 
 def _sentence_ends(text: str, codes: np.ndarray) -> np.ndarray:
     """The last characters of the sentences, the closing quotes with them."""
     ends = []
     after = 0
-    for start in np.flatnonzero(_MAY_END[codes]).tolist():        # the expression is tried only where it can begin
+    for start in np.flatnonzero(_MAY_END[codes]).tolist():  # the expression is tried only where it can begin
         match = _END.match(text, start) if start >= after else None
         if not match:
             continue
@@ -172,7 +186,7 @@ def _sentence_ends(text: str, codes: np.ndarray) -> np.ndarray:
             while stop and text[stop - 1].isspace():
                 stop -= 1
         elif match.group() == "." and _SHORT.search(text, max(0, start - 6), start):
-            continue       # "Dr. Who", "J. Smith"
+            continue  # "Dr. Who", "J. Smith"
         if stop:
             ends.append(stop - 1)
     return np.asarray(ends, np.int64)

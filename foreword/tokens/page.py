@@ -15,9 +15,9 @@ import numpy as np
 from foreword.basics.messages import Fault
 from foreword.kernels.tokenize import address
 
-GAP = b"\n\n"            # stands between texts: no word or sentence goes across
-PADDING = bytes(32)      # tokenize.c compares words in steps of so many bytes
-LONGEST = 2**31 - 64     # bytes of a page: tokenize.c counts in 31 bits
+GAP = b"\n\n"  # stands between texts: no word or sentence goes across
+PADDING = bytes(32)  # tokenize.c compares words in steps of so many bytes
+LONGEST = 2**31 - 64  # bytes of a page: tokenize.c counts in 31 bits
 BLOCK = 256
 UNSEEN = 255
 
@@ -27,8 +27,8 @@ class Page:
     """Texts behind one another, with a gap after each."""
 
     texts: list[str]
-    content: bytes          # UTF-8
-    spans: np.ndarray       # [texts, 2]: the first byte of each and one past its last
+    content: bytes  # UTF-8
+    spans: np.ndarray  # [texts, 2]: the first byte of each and one past its last
 
     @staticmethod
     def of(texts: list[str]) -> Page:
@@ -68,13 +68,13 @@ class CharacterTable:
         """The table, which now knows every character of the page."""
         at = -1 if page.plain else 0
         while at >= 0 and (at := kernels.unseen(page.content, at, page.size, address(self.content))) >= 0:
-            self._fill(ord(page.content[at: at + 4].decode("utf-8", "ignore")[0]) // BLOCK)
+            self._fill(ord(page.content[at : at + 4].decode("utf-8", "ignore")[0]) // BLOCK)
         return self.content
 
     def _fill(self, block: int) -> None:
         first = block * BLOCK
-        if not 0xD800 <= first < 0xE000:        # halves of pairs are no characters
-            self.content[first: first + BLOCK] = self.describe("".join(map(chr, range(first, first + BLOCK))))
+        if not 0xD800 <= first < 0xE000:  # halves of pairs are no characters
+            self.content[first : first + BLOCK] = self.describe("".join(map(chr, range(first, first + BLOCK))))
 
 
 def utf8(text: str) -> bytes:
@@ -82,5 +82,7 @@ def utf8(text: str) -> bytes:
         return text.encode("utf-8")
     except UnicodeEncodeError as error:
         code = f"U+{ord(text[error.start]):04X}"
-        raise Fault(f"character {error.start} of the text ({code}) is half of a surrogate pair, "
-                    "which is not valid Unicode.", "Remove it, or repair the file it comes from.") from error
+        raise Fault(
+            f"character {error.start} of the text ({code}) is half of a surrogate pair, which is not valid Unicode.",
+            "Remove it, or repair the file it comes from.",
+        ) from error

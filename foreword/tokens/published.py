@@ -27,8 +27,11 @@ def gpt2_from_ranks(path: Path) -> Tokenizer:
     def spelled(token: bytes) -> str:
         return "".join(letters[byte] for byte in token)
 
-    merges = [tuple(spelled(half) for half in _halves(token, ranks)) for token in sorted(ranks, key=ranks.__getitem__)
-              if len(token) > 1]
+    merges = [
+        tuple(spelled(half) for half in _halves(token, ranks))
+        for token in sorted(ranks, key=ranks.__getitem__)
+        if len(token) > 1
+    ]
     vocabulary = {spelled(token): rank for token, rank in ranks.items()}
     vocabulary[backends.END] = len(vocabulary)
     backend = backends.byte_level(vocabulary, [(left, right) for left, right in merges])
@@ -38,10 +41,10 @@ def gpt2_from_ranks(path: Path) -> Tokenizer:
 
 def _halves(token: bytes, ranks: dict[bytes, int]) -> tuple[bytes, bytes]:
     """The merge that made a token: what merging in order of rank leaves when its own rank is not allowed."""
-    parts = [token[i:i + 1] for i in range(len(token))]
+    parts = [token[i : i + 1] for i in range(len(token))]
     while len(parts) > 2:
         best = min(range(len(parts) - 1), key=lambda i: ranks.get(parts[i] + parts[i + 1], len(ranks)))
-        parts[best:best + 2] = [parts[best] + parts[best + 1]]
+        parts[best : best + 2] = [parts[best] + parts[best + 1]]
     return parts[0], parts[1]
 
 

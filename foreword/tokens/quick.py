@@ -26,10 +26,10 @@ from foreword.kernels.tokenize import address
 from foreword.tokens import backends
 from foreword.tokens.page import LONGEST, CharacterTable, Page
 
-Ids = tuple[np.ndarray, np.ndarray]       # of all texts of a page behind one another, uint32, and how many each text has
+Ids = tuple[np.ndarray, np.ndarray]  # of all texts of a page behind one another, uint32, and how many each text has
 Encode = Callable[[Page], Ids]
-WORTH = 2**16             # bytes below which getting ready would take longer than it saves
-OTHER, LETTER, DIGIT, SPACE = range(4)       # as tokenize.c knows them
+WORTH = 2**16  # bytes below which getting ready would take longer than it saves
+OTHER, LETTER, DIGIT, SPACE = range(4)  # as tokenize.c knows them
 # GPT-2's split, as `tokenizers` has it built in
 SPLIT = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 # tiktoken's engine gives up on endless whitespace, because of the look-ahead
@@ -50,12 +50,14 @@ def compiled_encoder(backend: Backend, content: JsonObject) -> Encode | None:
         return None
     vocabulary, merges = content["model"]["vocab"], _merges(content)
     letters = np.array([vocabulary[letter] for letter in backends.byte_letters()], np.uint32)
-    rules = np.array([(vocabulary[left], vocabulary[right], vocabulary[left + right]) for left, right in merges], np.uint32)
+    rules = np.array(
+        [(vocabulary[left], vocabulary[right], vocabulary[left + right]) for left, right in merges], np.uint32
+    )
     classes = split_classes()
     encoder = library.learn(address(classes.content), address(letters), address(rules), len(rules))
     if not encoder:
         return None
-    one_at_a_time = threading.Lock()        # the words it remembers are shared
+    one_at_a_time = threading.Lock()  # the words it remembers are shared
 
     def encode(page: Page) -> Ids:
         if page.size > LONGEST:
@@ -63,7 +65,9 @@ def compiled_encoder(backend: Backend, content: JsonObject) -> Encode | None:
         ids, numbers = np.empty(page.size + 8, np.uint32), np.empty(len(page.texts), np.int64)
         with one_at_a_time:
             classes.covering(page, library)
-            total = library.encode(encoder, page.content, address(page.spans), len(page.texts), address(ids), address(numbers))
+            total = library.encode(
+                encoder, page.content, address(page.spans), len(page.texts), address(ids), address(numbers)
+            )
         if total < 0:
             raise RunFailed("there is no memory left for one word of the text.", "Give the text in smaller documents.")
         return ids[:total], numbers
@@ -128,14 +132,20 @@ def _plain(content: JsonObject) -> bool:
     if model.get("type") != "BPE" or content.get("normalizer") is not None or split.get("type") != "ByteLevel":
         return False
     other = ("dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges")
-    return (bool(split.get("use_regex")) and not split.get("add_prefix_space") and not any(model.get(name) for name in other)
-            and all(token["special"] for token in content.get("added_tokens", []))
-            and set(backends.byte_letters()) <= set(model["vocab"]))
+    return (
+        bool(split.get("use_regex"))
+        and not split.get("add_prefix_space")
+        and not any(model.get(name) for name in other)
+        and all(token["special"] for token in content.get("added_tokens", []))
+        and set(backends.byte_letters()) <= set(model["vocab"])
+    )
 
 
 def _merges(content: JsonObject) -> list[tuple[str, str]]:
     merges = content["model"]["merges"]
-    return [(merge[0], merge[1]) for merge in (merge if isinstance(merge, list) else merge.split(" ") for merge in merges)]
+    return [
+        (merge[0], merge[1]) for merge in (merge if isinstance(merge, list) else merge.split(" ") for merge in merges)
+    ]
 
 
 def _ranks(backend: Backend, content: JsonObject) -> dict[bytes, int] | None:
@@ -148,6 +158,6 @@ def _ranks(backend: Backend, content: JsonObject) -> dict[bytes, int] | None:
     complete = set(letters) <= set(vocabulary) and len(vocabulary) == len(letters) + len(products)
     if not in_order or not complete:
         return None
-    if any(len(backend.model.tokenize(piece)) != 1 for piece in vocabulary):       # a token its own merges do not reach
+    if any(len(backend.model.tokenize(piece)) != 1 for piece in vocabulary):  # a token its own merges do not reach
         return None
     return {bytes(letters[letter] for letter in piece): id for piece, id in vocabulary.items()}

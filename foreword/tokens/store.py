@@ -1,9 +1,9 @@
 """Ids on disk: every document of a corpus once, by split, memory-mapped, with its size in bytes.
 
-    store.json  tokenizer.json ...                    what it is, and how it was made
-    train/00000-000.ids.npy   .marks.npy              the shards of a split: ids, and flags aligned with them
-    train/ends.npy  bytes.npy  characters.npy  words.npy     one number per document
-    train/counts.npy                                  one number per id
+store.json  tokenizer.json ...                    what it is, and how it was made
+train/00000-000.ids.npy   .marks.npy              the shards of a split: ids, and flags aligned with them
+train/ends.npy  bytes.npy  characters.npy  words.npy     one number per document
+train/counts.npy                                  one number per id
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from foreword.tokens.vocabulary import Vocabulary
 FORMAT = 1
 SPLITS = ("train", "valid", "test")
 PER_DOCUMENT = ("ends", "bytes", "characters", "words")
-HEADER = 128           # bytes before the numbers in an .npy file
-OPEN_AT_ONCE = 64      # a mapped file keeps a file descriptor, and a large corpus has thousands of shards
+HEADER = 128  # bytes before the numbers in an .npy file
+OPEN_AT_ONCE = 64  # a mapped file keeps a file descriptor, and a large corpus has thousands of shards
 
 
 class Shard(TypedDict):
@@ -44,7 +44,7 @@ class SplitContent(TypedDict):
     documents: int
     bytes: int
     shards: list[Shard]
-    lost: NotRequired[int]        # documents of which the ids do not hold every word
+    lost: NotRequired[int]  # documents of which the ids do not hold every word
 
 
 class TokenizerContent(TypedDict):
@@ -63,7 +63,7 @@ class StoreContent(TypedDict):
     """store.json."""
 
     format: int
-    settings: str                 # the key of all that the store was made from
+    settings: str  # the key of all that the store was made from
     fractions: list[float]
     marks: list[str]
     tokenizer: TokenizerContent
@@ -73,7 +73,7 @@ class StoreContent(TypedDict):
     sources: SourceContent
     unknown: int
     dropped: int
-    given: NotRequired[dict[str, list[str]]]        # the files of each split, where the splits were given
+    given: NotRequired[dict[str, list[str]]]  # the files of each split, where the splits were given
     splits: dict[str, SplitContent]
 
 
@@ -97,11 +97,16 @@ class TokenStore:
         folder = whole_folder(Path(folder))
         content = read_content(folder)
         if split not in content["splits"]:
-            raise Fault(f"{folder} has no split {split!r}.{did_you_mean(split, content['splits'])}",
-                        f"Those it has: {', '.join(content['splits'])}.")
+            raise Fault(
+                f"{folder} has no split {split!r}.{did_you_mean(split, content['splits'])}",
+                f"Those it has: {', '.join(content['splits'])}.",
+            )
         if not content["splits"][split]["tokens"]:
-            how = (f"It was made from text for {' and '.join(content['given'])}." if "given" in content else
-                   f"It was made with the fractions {tuple(content['fractions'])} (train, valid, test).")
+            how = (
+                f"It was made from text for {' and '.join(content['given'])}."
+                if "given" in content
+                else f"It was made with the fractions {tuple(content['fractions'])} (train, valid, test)."
+            )
             raise Fault(f"the {split} split of {folder} is empty.", how)
         store = TokenStore(folder, split, content)
         if faults := store._damage():
@@ -118,9 +123,11 @@ class TokenStore:
     def tokenizer(self) -> Tokenizer:
         found = Tokenizer.load(self.folder)
         if found.fingerprint != self.fingerprint:
-            raise Fault(f"the tokenizer in {self.folder} is {found.name} ({found.fingerprint[:8]}), but its ids were "
-                        f"made with {self.content['tokenizer']['name']} ({self.fingerprint[:8]}).",
-                        "Make the store again.")
+            raise Fault(
+                f"the tokenizer in {self.folder} is {found.name} ({found.fingerprint[:8]}), but its ids were "
+                f"made with {self.content['tokenizer']['name']} ({self.fingerprint[:8]}).",
+                "Make the store again.",
+            )
         return found
 
     @property
@@ -167,8 +174,10 @@ class TokenStore:
     def read_mark(self, name: str, start: int, stop: int) -> np.ndarray:
         """Which of the tokens from `start` to `stop` carry the mark."""
         if name not in self.marks:
-            raise Fault(f"the store {self.folder} has no mark {name!r}.{did_you_mean(name, self.marks)}",
-                        f"Those it has: {', '.join(self.marks) or 'none'}. Make the store again with it.")
+            raise Fault(
+                f"the store {self.folder} has no mark {name!r}.{did_you_mean(name, self.marks)}",
+                f"Those it has: {', '.join(self.marks) or 'none'}. Make the store again with it.",
+            )
         bit = self.marks.index(name)
         return (self._across("marks", start, stop) >> bit & 1).astype(bool)
 
@@ -185,7 +194,7 @@ class TokenStore:
         parts = []
         while start < stop:
             begin, end = int(self._starts[first]), int(self._starts[first + 1])
-            parts.append(self._map(f"{self.shards[first]['name']}.{what}")[start - begin:min(stop, end) - begin])
+            parts.append(self._map(f"{self.shards[first]['name']}.{what}")[start - begin : min(stop, end) - begin])
             start, first = min(stop, end), first + 1
         if not parts:
             return np.empty(0, np.uint8 if what == "marks" else np.int64)
@@ -218,8 +227,12 @@ class TokenStore:
             if not path.is_file():
                 faults.append(Fault(f"{path} is not there.", "Make the store again."))
             elif path.stat().st_size < HEADER + least:
-                faults.append(Fault(f"{path} is cut short: {path.stat().st_size:,} bytes of {HEADER + least:,}.",
-                                    "Make the store again."))
+                faults.append(
+                    Fault(
+                        f"{path} is cut short: {path.stat().st_size:,} bytes of {HEADER + least:,}.",
+                        "Make the store again.",
+                    )
+                )
         return faults
 
     def __getstate__(self) -> JsonObject:
@@ -232,11 +245,15 @@ class TokenStore:
 def read_content(folder: Path) -> StoreContent:
     """store.json, checked to be of this format."""
     if not (folder / "store.json").is_file():
-        raise Fault(f"{folder} is not a token store: it has no store.json." if folder.exists()
-                    else f"{folder} is not there.", "Make one:  foreword tokens TEXT --out FOLDER")
+        raise Fault(
+            f"{folder} is not a token store: it has no store.json." if folder.exists() else f"{folder} is not there.",
+            "Make one:  foreword tokens TEXT --out FOLDER",
+        )
     content = read_json(folder / "store.json")
     number = content.get("format") if isinstance(content, dict) else None
     if number != FORMAT:
-        raise Fault(f"{folder} is a token store of format {number}; this Foreword reads format {FORMAT}.",
-                    "Make the store again, or use the Foreword that wrote it.")
+        raise Fault(
+            f"{folder} is a token store of format {number}; this Foreword reads format {FORMAT}.",
+            "Make the store again, or use the Foreword that wrote it.",
+        )
     return content

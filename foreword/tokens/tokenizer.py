@@ -21,16 +21,29 @@ from foreword.tokens.page import Page, utf8
 from foreword.tokens.vocabulary import Vocabulary
 
 # our name -> Hugging Face's field
-FIELDS = {"[end]": "eos_token", "[begin]": "bos_token", "[unknown]": "unk_token", "[pad]": "pad_token",
-          "[mask]": "mask_token", "[cls]": "cls_token", "[separator]": "sep_token"}
+FIELDS = {
+    "[end]": "eos_token",
+    "[begin]": "bos_token",
+    "[unknown]": "unk_token",
+    "[pad]": "pad_token",
+    "[mask]": "mask_token",
+    "[cls]": "cls_token",
+    "[separator]": "sep_token",
+}
 # what each is called in published vocabularies, for folders that do not say
-CUSTOMARY = {"[end]": ("<|endoftext|>", "</s>", "<eos>", "[SEP]"), "[begin]": ("<|endoftext|>", "<s>"),
-             "[unknown]": ("<unk>", "[UNK]"), "[pad]": ("<pad>", "[PAD]"), "[mask]": ("<mask>", "[MASK]"),
-             "[cls]": ("[CLS]", "<cls>"), "[separator]": ("[SEP]", "<sep>")}
+CUSTOMARY = {
+    "[end]": ("<|endoftext|>", "</s>", "<eos>", "[SEP]"),
+    "[begin]": ("<|endoftext|>", "<s>"),
+    "[unknown]": ("<unk>", "[UNK]"),
+    "[pad]": ("<pad>", "[PAD]"),
+    "[mask]": ("<mask>", "[MASK]"),
+    "[cls]": ("[CLS]", "<cls>"),
+    "[separator]": ("[SEP]", "<sep>"),
+}
 # transformers builds these classes' machinery itself; any other is opened as tokenizer.json says
 CLASSES = {"byte_bpe": "GPT2Tokenizer", "char_bpe": "OpenAIGPTTokenizer", "wordpiece": "BertTokenizer"}
 
-UNEVEN = re.compile(r"[^\S\n]{2,}|[^\S\n ]")        # white space between words that is more than a space or a newline
+UNEVEN = re.compile(r"[^\S\n]{2,}|[^\S\n ]")  # white space between words that is more than a space or a newline
 
 
 class Tokenizer:
@@ -83,8 +96,10 @@ class Tokenizer:
 
     def encode_with_offsets(self, texts: list[str]) -> list[tuple[np.ndarray, np.ndarray]]:
         """Ids, and for each the characters of the text it stands for: [tokens, 2], first and one past the last."""
-        return [(np.asarray(encoding.ids, np.int64), np.asarray(encoding.offsets, np.int64).reshape(-1, 2))
-                for encoding in self._batch(texts, offsets=True)]
+        return [
+            (np.asarray(encoding.ids, np.int64), np.asarray(encoding.offsets, np.int64).reshape(-1, 2))
+            for encoding in self._batch(texts, offsets=True)
+        ]
 
     def decode(self, ids: Sequence[int] | np.ndarray, keep_specials: bool = False) -> str:
         """The text; [unknown] stays visible, the other specials only if they are to be kept."""
@@ -107,12 +122,16 @@ class Tokenizer:
             return self.lossless
         if UNEVEN.search(text.strip()) or (self.backend.normalizer is not None and text != text.lower()):
             return False
-        return int((np.asarray(ids) == self.special("[unknown]")).sum()) == text.split().count(self.specials["[unknown]"])
+        return int((np.asarray(ids) == self.special("[unknown]")).sum()) == text.split().count(
+            self.specials["[unknown]"]
+        )
 
     def special(self, name: str) -> int:
         if name not in self.specials:
-            raise Fault(f"the tokenizer {self.name} has no {name}.{did_you_mean(name, self.specials)}",
-                        f"Those it has: {', '.join(self.specials) or 'none'}.")
+            raise Fault(
+                f"the tokenizer {self.name} has no {name}.{did_you_mean(name, self.specials)}",
+                f"Those it has: {', '.join(self.specials) or 'none'}.",
+            )
         return self._vocabulary[self.specials[name]]
 
     def has(self, name: str) -> bool:
@@ -176,9 +195,9 @@ class Tokenizer:
             if name in self.specials:
                 config[field] = self.specials[name]
         if self.kind == "wordpiece" and self.specials.get("[end]") == self.specials.get("[separator]"):
-            config.pop("eos_token", None)       # BERT's [SEP] is its separator; to transformers it has no end
+            config.pop("eos_token", None)  # BERT's [SEP] is its separator; to transformers it has no end
         if self.kind == "byte_bpe" and "unk_token" not in config and self.has("[end]"):
-            config["unk_token"] = self.specials["[end]"]        # GPT-2's own default; it can never be met
+            config["unk_token"] = self.specials["[end]"]  # GPT-2's own default; it can never be met
         if self.kind == "wordpiece":
             config["do_lower_case"] = bool(json.loads(self.backend.normalizer.__getstate__())["lowercase"])
         config["clean_up_tokenization_spaces"] = False
@@ -191,7 +210,7 @@ class Tokenizer:
             return call(texts, add_special_tokens=False)
         except TypeError:
             for text in texts:
-                utf8(text)         # says which character it was
+                utf8(text)  # says which character it was
             raise
 
     @cached_property
@@ -204,7 +223,7 @@ class Tokenizer:
 
     @cached_property
     def _pieces(self) -> tuple[str, ...]:
-        pieces = [""] * self._size        # an id without a piece has none
+        pieces = [""] * self._size  # an id without a piece has none
         for piece, id in self._vocabulary.items():
             pieces[id] = piece
         return tuple(pieces)
@@ -233,7 +252,8 @@ class Tokenizer:
     def _ids_are_bytes(self) -> bool:
         """Whether the id of a byte is the byte itself, so that no library is needed."""
         return self.kind == "byte" and [self.backend.token_to_id(letter) for letter in backends.byte_letters()] == list(
-            range(256))
+            range(256)
+        )
 
     @cached_property
     def _token_bytes(self) -> np.ndarray:
@@ -244,7 +264,7 @@ class Tokenizer:
                 continue
             if id in added or (self.kind == "unicode" and not _BYTE.fullmatch(piece)):
                 sizes[id] = len(piece.encode("utf-8"))
-            else:       # a letter for each byte, or one byte written out
+            else:  # a letter for each byte, or one byte written out
                 sizes[id] = 1 if self.kind == "unicode" else len(piece)
         return sizes
 
@@ -275,8 +295,10 @@ def _backend(folder: Path, config: JsonObject) -> Backend:
     if (folder / "vocab.txt").is_file():
         vocabulary = read_vocabulary(folder / "vocab.txt")
         return backends.wordpiece(vocabulary, lowercase=bool(config.get("do_lower_case", "the" in vocabulary)))
-    raise Fault(f"{folder} holds no tokenizer." if folder.is_dir() else f"{folder} is not there.",
-                "A tokenizer is tokenizer.json, or vocab.json and merges.txt, or vocab.txt.")
+    raise Fault(
+        f"{folder} holds no tokenizer." if folder.is_dir() else f"{folder} is not there.",
+        "A tokenizer is tokenizer.json, or vocab.json and merges.txt, or vocab.txt.",
+    )
 
 
 def read_merges(path: Path) -> list[tuple[str, str]]:
@@ -305,8 +327,11 @@ def _kind(content: JsonObject) -> tuple[str, bool]:
     if type == "BPE" and by_bytes:
         # other steps may only cut; a normalizer or a space put in front changes the text
         plain = normalizer is None and not any(step.get("add_prefix_space") for step in by_bytes)
-        plain = plain and all(step.get("type") in ("ByteLevel", "Digits") or
-                              (step.get("type") == "Split" and step.get("behavior") == "Isolated") for step in steps)
+        plain = plain and all(
+            step.get("type") in ("ByteLevel", "Digits")
+            or (step.get("type") == "Split" and step.get("behavior") == "Isolated")
+            for step in steps
+        )
         return "byte_bpe" if model["merges"] else "byte", plain
     if type == "BPE" and model.get("end_of_word_suffix"):
         return "char_bpe", False
@@ -323,14 +348,17 @@ def _specials(backend: Backend, config: JsonObject) -> dict[str, str]:
         if said is not None and backend.token_to_id(said) is not None:
             specials[name] = said
     for name, customary in CUSTOMARY.items():
-        here = [token for token in customary
-                if backend.token_to_id(token) is not None and (token in added or name == "[unknown]")]
+        here = [
+            token
+            for token in customary
+            if backend.token_to_id(token) is not None and (token in added or name == "[unknown]")
+        ]
         if name not in specials and here:
             specials[name] = here[0]
     if "[end]" not in specials and "[separator]" in specials:
         specials["[end]"] = specials["[separator]"]
     if specials.get("[unknown]") == specials.get("[end]", ""):
-        del specials["[unknown]"]       # GPT-2 calls its end "unknown" too, but no text is unknown to it
+        del specials["[unknown]"]  # GPT-2 calls its end "unknown" too, but no text is unknown to it
     for token in sorted(added):
         if match := _SPAN.fullmatch(token):
             specials[f"[span{match.group(1)}]"] = token

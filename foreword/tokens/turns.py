@@ -13,11 +13,12 @@ from foreword.text.document import Document
 from foreword.tokens.marks import encode_with_marks
 from foreword.tokens.tokenizer import Tokenizer
 
-SKIPPED = "skipped"       # the mark of tokens whose turn is read but not learned
+SKIPPED = "skipped"  # the mark of tokens whose turn is read but not learned
 
 
-def encode_documents(tokenizer: Tokenizer, documents: Sequence[Document],
-                     marks: tuple[str, ...]) -> tuple[list[np.ndarray], list[np.ndarray]]:
+def encode_documents(
+    tokenizer: Tokenizer, documents: Sequence[Document], marks: tuple[str, ...]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The ids of each document, without its last [end], and their marks; a dialogue's turns are separated by [end]."""
     in_text = tuple(name for name in marks if name != SKIPPED)
     if SKIPPED not in marks:

@@ -2,22 +2,31 @@
 
 from foreword.basics.registry import Registry
 
-KINDS = Registry("training", {
-    "gradient": "foreword.training.gradient:GradientTraining",
-    "online": "foreword.training.online:OnlineTraining",
-    "counting": "foreword.training.counting:CountTraining",
-})
-OPTIMIZERS = Registry("optimizer", {
-    "adamw": "foreword.training.optimizers:AdamW",
-    "adam": "foreword.training.optimizers:Adam",
-    "adamax": "foreword.training.optimizers:Adamax",
-    "sgd": "foreword.training.optimizers:SGD",
-    "muon": "foreword.training.optimizers:MuonAndAdam",
-})
-SCHEDULES = Registry("schedule", {
-    "constant": "foreword.training.schedules:Constant",
-    "linear": "foreword.training.schedules:Linear",
-    "cosine": "foreword.training.schedules:Cosine",
-    "warm_down": "foreword.training.schedules:WarmDown",
-    "inverse_root": "foreword.training.schedules:InverseRoot",
-})
+KINDS = Registry(
+    "training",
+    {
+        "gradient": "foreword.training.gradient:GradientTraining",
+        "online": "foreword.training.online:OnlineTraining",
+        "counting": "foreword.training.counting:CountTraining",
+    },
+)
+OPTIMIZERS = Registry(
+    "optimizer",
+    {
+        "adamw": "foreword.training.optimizers:AdamW",
+        "adam": "foreword.training.optimizers:Adam",
+        "adamax": "foreword.training.optimizers:Adamax",
+        "sgd": "foreword.training.optimizers:SGD",
+        "muon": "foreword.training.optimizers:MuonAndAdam",
+    },
+)
+SCHEDULES = Registry(
+    "schedule",
+    {
+        "constant": "foreword.training.schedules:Constant",
+        "linear": "foreword.training.schedules:Linear",
+        "cosine": "foreword.training.schedules:Cosine",
+        "warm_down": "foreword.training.schedules:WarmDown",
+        "inverse_root": "foreword.training.schedules:InverseRoot",
+    },
+)

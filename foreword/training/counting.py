@@ -21,10 +21,11 @@ class CountTraining(TrainingSpec):
     kind: Literal["counting"] = "counting"
     budget: str = "1epochs"
     log: int = 100
-    valid_batches: int = 4       # runs of held-out text on which weights are fitted
+    valid_batches: int = 4  # runs of held-out text on which weights are fitted
 
-    def learner(self, model: CountModel, objective: Objective, tokenizer: Tokenizer,
-                hardware: Hardware | None = None) -> CountLearner:
+    def learner(
+        self, model: CountModel, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
+    ) -> CountLearner:
         return CountLearner(model)
 
 
@@ -44,7 +45,7 @@ class CountLearner:
         self.model.estimate(np.concatenate(runs) if runs else None)
 
     def measure(self, batches: Iterable[list[Row]]) -> dict[str, float]:
-        return {}        # it has nothing to say before everything is counted
+        return {}  # it has nothing to say before everything is counted
 
     def save(self) -> dict[str, Tensor]:
         return {name: torch.from_numpy(np.array(array)) for name, array in self.model.counted().items()}

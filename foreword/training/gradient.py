@@ -29,7 +29,7 @@ from foreword.training.optimizers import OptimizerSpec
 from foreword.training.ranks import Ranks
 from foreword.training.schedules import Ramp, Schedule
 
-LARGE = 50_000_000        # parameters from which memory is worth more than the time it takes to fetch it again
+LARGE = 50_000_000  # parameters from which memory is worth more than the time it takes to fetch it again
 
 
 class GradientTraining(TrainingSpec):
@@ -39,33 +39,47 @@ class GradientTraining(TrainingSpec):
     retired: ClassVar[Mapping[str, object]] = {"noise": False}
     optimizer: SerializeAsAny[OptimizerSpec]
     schedule: SerializeAsAny[Schedule]
-    batch_size: int = 32              # rows per step, of all processes together
-    micro_batch: int | None = None    # rows per pass of the network; the rest is accumulated
-    ramp: Ramp | None = None          # the batch begins smaller and grows; full from the start by default
-    clip: float = 1.0                 # largest length of the gradient; 0: no limit
-    recompute: bool = False           # blocks keep only what enters them: a third more work, far less memory
+    batch_size: int = 32  # rows per step, of all processes together
+    micro_batch: int | None = None  # rows per pass of the network; the rest is accumulated
+    ramp: Ramp | None = None  # the batch begins smaller and grows; full from the start by default
+    clip: float = 1.0  # largest length of the gradient; 0: no limit
+    recompute: bool = False  # blocks keep only what enters them: a third more work, far less memory
 
     def faults(self) -> list[tuple[str, str]]:
         return super().faults() + (self.ramp.wrong() if self.ramp else [])
 
-    def learner(self, model: Model, objective: Objective, tokenizer: Tokenizer,
-                hardware: Hardware | None = None) -> GradientLearner:
+    def learner(
+        self, model: Model, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
+    ) -> GradientLearner:
         return GradientLearner(self, model, objective, tokenizer, hardware)
 
 
 class GradientLearner:
-    def __init__(self, spec: GradientTraining, model: Model, objective: Objective, tokenizer: Tokenizer,
-                 hardware: Hardware | None = None):
+    def __init__(
+        self,
+        spec: GradientTraining,
+        model: Model,
+        objective: Objective,
+        tokenizer: Tokenizer,
+        hardware: Hardware | None = None,
+    ):
         self.hardware = hardware or Hardware()
         (give_back_memory if model.parameter_count() > LARGE else keep_memory)()
-        self.spec, self.model, self.objective, self.tokenizer = spec, model.to(self.hardware.device), objective, tokenizer
+        self.spec, self.model, self.objective, self.tokenizer = (
+            spec,
+            model.to(self.hardware.device),
+            objective,
+            tokenizer,
+        )
         for block in layers(model):
             block.recompute = spec.recompute
         self.ranks = Ranks()
         self.compiling = Compiling(model, self.hardware.compile, self.ranks)
-        self.share: int | None = None          # rows in one pass of the network, once it is known what fits
-        self.rows = 0                          # in the batch for which that is known
-        self.scaler = torch.amp.GradScaler(self.hardware.device.split(":")[0], enabled=self.hardware.precision == "float16")
+        self.share: int | None = None  # rows in one pass of the network, once it is known what fits
+        self.rows = 0  # in the batch for which that is known
+        self.scaler = torch.amp.GradScaler(
+            self.hardware.device.split(":")[0], enabled=self.hardware.precision == "float16"
+        )
         self.parameters = list(model.parameters())
         self.optimizers = spec.optimizer.build(model)
         self.groups = [(group, group["lr"]) for each in self.optimizers for group in each.param_groups]
@@ -100,8 +114,10 @@ class GradientLearner:
         self.scaler.update()
         self.compiling.after(batch.tokens)
         each = {f"nll.{name}": sums[name] / max(guesses[name], 1) for name in sums}
-        return StepReport(batch.tokens, {"loss": total, **each, "gradient": norm, "learning_rate": rate,
-                                     "batch_tokens": float(batch.tokens)})
+        return StepReport(
+            batch.tokens,
+            {"loss": total, **each, "gradient": norm, "learning_rate": rate, "batch_tokens": float(batch.tokens)},
+        )
 
     def _gradients(self, batch: Batch, guesses: dict[str, int], share: int, step: int) -> dict[str, float]:
         """Pass the batch through, `share` rows at a time. What each head's guesses cost; under "", the whole loss.
@@ -156,7 +172,7 @@ class GradientLearner:
         over = norm / self.spec.clip if self.spec.clip and not float(norm) < self.spec.clip else None
         for optimizer in self.optimizers:
             itself = optimizer.defaults.get("fused") and norm.dtype == torch.float32 and not self.scaler.is_enabled()
-            optimizer.grad_scale = over if itself else None        # type: ignore[attr-defined]
+            optimizer.grad_scale = over if itself else None  # type: ignore[attr-defined]
             if over is not None and not itself:
                 every = (parameter.grad for group in optimizer.param_groups for parameter in group["params"])
                 torch._foreach_div_([slope for slope in every if slope is not None], over)
@@ -170,14 +186,20 @@ class GradientLearner:
             return wanted
         least = "training.recompute=true or a smaller network.context would need less."
         if fit < 1:
-            raise Fault(f"not even one row of {batch.inputs.ids.size(1):,} tokens fits the memory of this machine.",
-                        f"A smaller network is needed; {least}")
+            raise Fault(
+                f"not even one row of {batch.inputs.ids.size(1):,} tokens fits the memory of this machine.",
+                f"A smaller network is needed; {least}",
+            )
         if not self.hardware.auto_batch:
-            raise Fault(f"a batch of {wanted:,} rows does not fit the memory of this machine; {fit:,} rows do.",
-                        f"--auto-batch takes it in parts of {fit:,}, which learns the same; or "
-                        f"--set training.batch_size={fit}. {least.capitalize()}")
+            raise Fault(
+                f"a batch of {wanted:,} rows does not fit the memory of this machine; {fit:,} rows do.",
+                f"--auto-batch takes it in parts of {fit:,}, which learns the same; or "
+                f"--set training.batch_size={fit}. {least.capitalize()}",
+            )
         parts = math.ceil(wanted / fit)
-        say(f"a batch of {wanted:,} rows does not fit the memory: it is taken in {parts} parts of {math.ceil(wanted / parts):,}.")
+        say(
+            f"a batch of {wanted:,} rows does not fit the memory: it is taken in {parts} parts of {math.ceil(wanted / parts):,}."
+        )
         return math.ceil(wanted / parts)
 
     def _check(self, loss: float, norm: float, step: int, rate: float) -> None:
@@ -190,24 +212,28 @@ class GradientLearner:
         what = f"{loss:.3g}" if math.isfinite(loss) else "not a number"
         if math.isfinite(loss) and not math.isfinite(norm):
             what = f"{loss:.3g}, but its gradient is not a number"
-        raise Diverged(f"step {step + 1:,}: the loss is {what}.",
-                       f"Largest gradient: {worst} ({sizes[worst]:.1e}). Usual causes: learning rate too high "
-                       f"({rate:.1e}), too short a warm-up ({self.spec.schedule.warmup}), float16.")
+        raise Diverged(
+            f"step {step + 1:,}: the loss is {what}.",
+            f"Largest gradient: {worst} ({sizes[worst]:.1e}). Usual causes: learning rate too high "
+            f"({rate:.1e}), too short a warm-up ({self.spec.schedule.warmup}), float16.",
+        )
 
     def finish(self, held_out: Iterable[Batch]) -> None:
         self.states = []
 
     @torch.no_grad()
-    @torch.compiler.set_stance("force_eager")        # a few batches now and then do not repay compiling
+    @torch.compiler.set_stance("force_eager")  # a few batches now and then do not repay compiling
     def measure(self, batches: Iterable[Batch]) -> dict[str, float]:
         self.model.eval()
-        self.hardware.seed(number_of("measure", self.spec.seed))        # for objectives that draw
+        self.hardware.seed(number_of("measure", self.spec.seed))  # for objectives that draw
         totals: dict[str, float] = {}
         counts: dict[str, int] = {}
         state = None
         for batch in batches:
             with self.hardware.autocast():
-                loss = self.objective.loss(self.model, batch.to(self.hardware.device), state if batch.continues else None)
+                loss = self.objective.loss(
+                    self.model, batch.to(self.hardware.device), state if batch.continues else None
+                )
             state = loss.state
             for name, count in {**batch.guesses, **loss.guesses()}.items():
                 totals[name] = totals.get(name, 0.0) + float(loss.charges[name].total)
@@ -234,25 +260,33 @@ class GradientLearner:
             for name, tensor in self.model.weights().items():
                 tensor.copy_(saved[f"model/{name}"])
         names = {id(parameter): name for name, parameter in self.model.named_parameters()}
-        for optimizer, parameter in ((each, p) for each in self.optimizers for g in each.param_groups for p in g["params"]):
+        for optimizer, parameter in (
+            (each, p) for each in self.optimizers for g in each.param_groups for p in g["params"]
+        ):
             start = f"optimizer/{names[id(parameter)]}/"
             found = {key.removeprefix(start): value for key, value in saved.items() if key.startswith(start)}
-            if found:        # a step count stays where it was saved, on the CPU; everything else stands by its parameter
-                optimizer.state[parameter] = {key: value.clone() if value.dim() == 0 else value.to(parameter.device, copy=True)
-                                              for key, value in found.items()}
+            if found:  # a step count stays where it was saved, on the CPU; everything else stands by its parameter
+                optimizer.state[parameter] = {
+                    key: value.clone() if value.dim() == 0 else value.to(parameter.device, copy=True)
+                    for key, value in found.items()
+                }
         if "first_loss" in saved:
             self.first_loss = float(saved["first_loss"])
         if "scale" in saved and self.scaler.is_enabled():
             self.scaler.load_state_dict({**self.scaler.state_dict(), "scale": float(saved["scale"])})
-        leaves = [saved[f"state/{i}"].to(self.hardware.device) for i in range(sum(name.startswith("state/") for name in saved))]
+        leaves = [
+            saved[f"state/{i}"].to(self.hardware.device)
+            for i in range(sum(name.startswith("state/") for name in saved))
+        ]
         if leaves:
             self.states = self._as_states(leaves)
 
     def _as_states(self, leaves: list[Tensor]) -> list[State]:
         """Leaves back in the shape the network gives its state: found by running it once on one token."""
         from foreword.networks.base import Inputs
+
         one = Inputs(torch.zeros(1, 1, dtype=torch.long, device=self.hardware.device))
         with torch.no_grad():
             shape = tree_flatten(self.model.network(one).state)[1]
         each = shape.num_leaves
-        return [tree_unflatten(leaves[i: i + each], shape) for i in range(0, len(leaves), each)]
+        return [tree_unflatten(leaves[i : i + each], shape) for i in range(0, len(leaves), each)]

@@ -20,7 +20,7 @@ from foreword.kernels import build
 Compile = Literal["auto", "on", "off"]
 PRECISIONS: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 SHORT = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16"}
-WORTH = 1.3        # a lower precision is chosen by itself only where it multiplies this much faster
+WORTH = 1.3  # a lower precision is chosen by itself only where it multiplies this much faster
 
 
 @dataclass(frozen=True)
@@ -30,28 +30,34 @@ class Hardware:
     device: str = "cpu"
     precision: str = "float32"
     compile: Compile = "off"
-    prefetch: bool = True           # the next batch is made while the network learns from this one
-    auto_batch: bool = False        # a batch too large for the memory is taken in parts
+    prefetch: bool = True  # the next batch is made while the network learns from this one
+    auto_batch: bool = False  # a batch too large for the memory is taken in parts
 
     @classmethod
-    def choose(cls, device: str = "auto", precision: str = "auto", compile: str = "auto", auto_batch: bool = False) -> Hardware:
+    def choose(
+        cls, device: str = "auto", precision: str = "auto", compile: str = "auto", auto_batch: bool = False
+    ) -> Hardware:
         """The best there is, or what was asked for; what is not there is said, with what is."""
         there = devices()
         device = there[0] if device == "auto" else device
         if device.split(":")[0] not in there:
-            raise Fault(f"there is no device {device!r} on this machine.{did_you_mean(device, there)}",
-                        f"Available: {', '.join(there)}.")
+            raise Fault(
+                f"there is no device {device!r} on this machine.{did_you_mean(device, there)}",
+                f"Available: {', '.join(there)}.",
+            )
         precision = SHORT.get(precision, precision)
         if precision not in (*PRECISIONS, "auto"):
-            raise Fault(f"there is no precision {precision!r}.{did_you_mean(precision, [*PRECISIONS, *SHORT, 'auto'])}",
-                        f"Precisions: auto, {', '.join(PRECISIONS)}.")
+            raise Fault(
+                f"there is no precision {precision!r}.{did_you_mean(precision, [*PRECISIONS, *SHORT, 'auto'])}",
+                f"Precisions: auto, {', '.join(PRECISIONS)}.",
+            )
         if compile not in ("auto", "on", "off"):
             raise Fault(f"--compile {compile}: it can be auto, on or off.")
         if precision == "auto":
             precision = best_precision(device)
         elif precision not in (able := precisions(device)):
             raise Fault(f"{device} cannot multiply in {precision}.", f"Available here: {', '.join(able)}.")
-        return cls(device, precision, compile, True, auto_batch)      # type: ignore[arg-type]
+        return cls(device, precision, compile, True, auto_batch)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         threads = torch.get_num_threads()
@@ -82,7 +88,7 @@ def precisions(device: str) -> list[str]:
     if device == "mps":
         return ["float32", "float16", "bfloat16"]
     plain = speed("float32") or 0.0
-    return ["float32", *(name for name in ("bfloat16", "float16") if (speed(name) or 0.0) > plain / 2)]   # not emulated
+    return ["float32", *(name for name in ("bfloat16", "float16") if (speed(name) or 0.0) > plain / 2)]  # not emulated
 
 
 def best_precision(device: str) -> str:
@@ -119,7 +125,7 @@ def speed(precision: str) -> float | None:
     if precision not in facts:
         done = subprocess.run([sys.executable, "-c", PROBE, precision], capture_output=True, text=True, timeout=120)
         facts[precision] = float(done.stdout) if done.returncode == 0 and done.stdout.strip() else None
-        with suppress(OSError, Fault):        # a home that cannot be written only means asking again
+        with suppress(OSError, Fault):  # a home that cannot be written only means asking again
             known.parent.mkdir(parents=True, exist_ok=True)
             write_json(known, facts)
     return facts[precision]

@@ -75,24 +75,26 @@ class TrainingSpec(Spec):
     A period is a share of the budget (0.1), steps ("200") or wall clock ("60s").
     """
 
-    accumulates: ClassVar[bool] = False        # a step can be taken in parts, and by several processes, to the same end
+    accumulates: ClassVar[bool] = False  # a step can be taken in parts, and by several processes, to the same end
 
     budget: str = "1000"
-    passes: float | None = None    # through the text at most, if the budget is wall clock: more would be learned by heart
+    passes: float | None = None  # through the text at most, if the budget is wall clock: more would be learned by heart
     batch_size: int = 1
     evaluate: float | str = 0.1
     save: float | str = "60s"
-    log: int = 10              # steps between two records in metrics.jsonl
-    keep: int = 2              # checkpoints kept
-    valid_batches: int = 20    # batches of held-out text in an evaluation
+    log: int = 10  # steps between two records in metrics.jsonl
+    keep: int = 2  # checkpoints kept
+    valid_batches: int = 20  # batches of held-out text in an evaluation
     seed: int = 0
 
     @field_validator("budget", "evaluate", "save", mode="before")
     @classmethod
     def _written(cls, value: Any) -> Any:
-        return str(value) if value.__class__ is int else value        # a whole number counts steps
+        return str(value) if value.__class__ is int else value  # a whole number counts steps
 
-    def learner(self, model: Any, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None) -> Learner:
+    def learner(
+        self, model: Any, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
+    ) -> Learner:
         """What trains this model."""
         raise TypeError(f"{type(self).__name__} trains nothing.")
 

@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from foreword.objectives.base import Batch
     from foreword.training.gradient import GradientLearner
 
-SPARE = 0.9                  # of the free memory; the rest is for what cannot be measured
-BACKWARD = 1.25              # what the backward pass holds for a moment, beside what was kept for it, is a quarter more
-PROCESS = 2**30              # bytes of a training process beside its model: libraries, examples, a batch on its way
-WEIGHT = 16                  # bytes of a weight that learns: itself, its gradient, and AdamW's two moments
-TRIM, THRESHOLD = -1, -3     # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
+SPARE = 0.9  # of the free memory; the rest is for what cannot be measured
+BACKWARD = 1.25  # what the backward pass holds for a moment, beside what was kept for it, is a quarter more
+PROCESS = 2**30  # bytes of a training process beside its model: libraries, examples, a batch on its way
+WEIGHT = 16  # bytes of a weight that learns: itself, its gradient, and AdamW's two moments
+TRIM, THRESHOLD = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
 
 
 def rows_that_fit(free: int, fixed: float, row: int) -> int:
@@ -39,7 +39,7 @@ class Kept:
     """Storages that a forward pass keeps for the backward pass, beside the weights."""
 
     weights: set[int]
-    storages: dict[int, Any] = field(default_factory=dict)        # held, so that no other takes its number
+    storages: dict[int, Any] = field(default_factory=dict)  # held, so that no other takes its number
 
     def note(self, tensor: Tensor) -> Tensor:
         storage = tensor.untyped_storage()
@@ -63,7 +63,7 @@ def kept_for_backward(parameters: Iterable[Tensor]) -> Iterator[Kept]:
 def largest_part(learner: GradientLearner, batch: Batch, free: int) -> int:
     """The most rows like these that one pass can take: measured on one row and on two."""
     if batch.size <= 2:
-        return batch.size          # measuring would cost as much as trying
+        return batch.size  # measuring would cost as much as trying
     one, two = kept_by(learner, batch.rows(0, 1)), kept_by(learner, batch.rows(0, 2))
     each = max(two - one, 1)
     # gradients, and what the optimizers remember (two numbers for each at most), if they are not there yet
@@ -75,8 +75,11 @@ def largest_part(learner: GradientLearner, batch: Batch, free: int) -> int:
 def kept_by(learner: GradientLearner, batch: Batch) -> int:
     """Bytes that a forward pass over this batch keeps."""
     learner.model.train()
-    with (torch.compiler.set_stance("force_eager"), kept_for_backward(learner.model.parameters()) as kept,
-          learner.hardware.autocast()):
+    with (
+        torch.compiler.set_stance("force_eager"),
+        kept_for_backward(learner.model.parameters()) as kept,
+        learner.hardware.autocast(),
+    ):
         loss = learner.objective.loss(learner.model, batch.to(learner.hardware.device))
     found = kept.bytes
     del loss
@@ -90,12 +93,12 @@ def give_back_memory(at_least: int = 4 * 2**20) -> None:
 
 def keep_memory() -> None:
     """What the tensors of one step leave free stays with the process: the next step would only ask for it again."""
-    _tell_malloc(THRESHOLD, 32 * 2**20)        # the most that glibc allows
+    _tell_malloc(THRESHOLD, 32 * 2**20)  # the most that glibc allows
     _tell_malloc(TRIM, 2**31 - 1)
 
 
 def _tell_malloc(parameter: int, value: int) -> None:
-    with suppress(OSError, AttributeError):        # another system than one with glibc
+    with suppress(OSError, AttributeError):  # another system than one with glibc
         ctypes.CDLL(None).mallopt(parameter, value)
 
 
@@ -108,10 +111,12 @@ def free_memory(device: str) -> int:
         free = int(next(line for line in lines if line.startswith("MemAvailable:")).split()[1]) * 1024
     except (OSError, StopIteration):
         free = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-    for limit, used in (("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-                        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes")):
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
         try:
             free = min(free, int(Path(limit).read_text()) - int(Path(used).read_text()))
-        except (OSError, ValueError):        # no limit ("max"), or no such file
+        except (OSError, ValueError):  # no limit ("max"), or no such file
             continue
     return free

@@ -24,19 +24,21 @@ class OnlineObjective(Protocol):
 
     def noise(self, table: VectorTable) -> np.ndarray: ...
 
-    def learn(self, table: VectorTable, ids: np.ndarray, rate: float, noise: np.ndarray,
-              draw: np.random.Generator) -> tuple[float, int]: ...
+    def learn(
+        self, table: VectorTable, ids: np.ndarray, rate: float, noise: np.ndarray, draw: np.random.Generator
+    ) -> tuple[float, int]: ...
 
 
 class OnlineTraining(TrainingSpec):
     kind: Literal["online"] = "online"
     budget: str = "5epochs"
-    batch_size: int = 16            # texts between two looks at the clock
-    learning_rate: float = 0.025    # falls in a straight line to `floor` of itself
+    batch_size: int = 16  # texts between two looks at the clock
+    learning_rate: float = 0.025  # falls in a straight line to `floor` of itself
     floor: float = 1e-4
 
-    def learner(self, model: VectorTable, objective: Objective, tokenizer: Tokenizer,
-                hardware: Hardware | None = None) -> OnlineLearner:
+    def learner(
+        self, model: VectorTable, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
+    ) -> OnlineLearner:
         if not isinstance(objective, OnlineObjective):
             raise TypeError(f"{type(objective).__name__} does not learn example by example")
         return OnlineLearner(self, model, objective)
@@ -53,7 +55,7 @@ class OnlineLearner:
 
     def step(self, batch: list[Row], step: int, spent: float, tokens: int = 0) -> StepReport:
         rate = self.spec.learning_rate * max(1.0 - spent, self.spec.floor)
-        draw = chance(number_of("step", self.spec.seed, step))        # all chance in step n comes from (seed, n)
+        draw = chance(number_of("step", self.spec.seed, step))  # all chance in step n comes from (seed, n)
         found = [self.objective.learn(self.model, row.ids, rate, self.noise, draw) for row in batch]
         nats, guesses = (sum(numbers) for numbers in zip(*found))
         return StepReport(sum(len(row.ids) for row in batch), {"loss": nats / max(guesses, 1), "learning_rate": rate})
@@ -62,7 +64,7 @@ class OnlineLearner:
         pass
 
     def measure(self, batches: Iterable[list[Row]]) -> dict[str, float]:
-        return {}        # vectors have no bits per byte; what they are good for, tasks tell
+        return {}  # vectors have no bits per byte; what they are good for, tasks tell
 
     def save(self) -> dict[str, Tensor]:
         return {name: torch.from_numpy(array.copy()) for name, array in self.model.arrays().items()}

@@ -56,18 +56,24 @@ class AdamW(OptimizerSpec):
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
     weight_decay: float = 0.01
-    layer_decay: float | None = None       # each layer learns at this share of the rate of the one above (Howard & Ruder 2018)
+    layer_decay: float | None = (
+        None  # each layer learns at this share of the rate of the one above (Howard & Ruder 2018)
+    )
 
     def build(self, model: Model) -> list[Optimizer]:
         if self.layer_decay is None:
             return [self.over(model.parameters())]
-        shared = [{**group, "lr": self.learning_rate * self.layer_decay**under}
-                  for parameters, under in depths(model) for group in groups(parameters, self.weight_decay)]
+        shared = [
+            {**group, "lr": self.learning_rate * self.layer_decay**under}
+            for parameters, under in depths(model)
+            for group in groups(parameters, self.weight_decay)
+        ]
         return [torch.optim.AdamW(shared, self.learning_rate, self.betas, self.epsilon, fused=True)]
 
     def over(self, parameters: Iterable[Tensor]) -> Optimizer:
-        return torch.optim.AdamW(groups(parameters, self.weight_decay), self.learning_rate, self.betas, self.epsilon,
-                                 fused=True)
+        return torch.optim.AdamW(
+            groups(parameters, self.weight_decay), self.learning_rate, self.betas, self.epsilon, fused=True
+        )
 
 
 class Adam(OptimizerSpec):
@@ -76,7 +82,9 @@ class Adam(OptimizerSpec):
     epsilon: float = 1e-8
 
     def build(self, model: Model) -> list[Optimizer]:
-        return [torch.optim.Adam(groups(model.parameters(), 0.0), self.learning_rate, self.betas, self.epsilon, fused=True)]
+        return [
+            torch.optim.Adam(groups(model.parameters(), 0.0), self.learning_rate, self.betas, self.epsilon, fused=True)
+        ]
 
 
 class Adamax(OptimizerSpec):
@@ -106,14 +114,17 @@ class MuonAndAdam(OptimizerSpec):
     """Muon for the matrices inside the network, Adam for tables, heads and vectors (Jordan et al. 2024)."""
 
     kind: Literal["muon"] = "muon"
-    learning_rate: float = 0.02        # of Muon; Adam has its own, and both follow the schedule
+    learning_rate: float = 0.02  # of Muon; Adam has its own, and both follow the schedule
     momentum: float = 0.95
     weight_decay: float = 0.0
     adam: AdamW = AdamW(learning_rate=3e-3, betas=(0.9, 0.95), epsilon=1e-10, weight_decay=0.0)
 
     def build(self, model: Model) -> list[Optimizer]:
-        matrices = [(part.weight, part.pieces if isinstance(part, Stacked) else 1)
-                    for part in model.network.modules() if isinstance(part, nn.Linear)]
+        matrices = [
+            (part.weight, part.pieces if isinstance(part, Stacked) else 1)
+            for part in model.network.modules()
+            if isinstance(part, nn.Linear)
+        ]
         taken = {id(weight) for weight, _ in matrices}
         rest = self.adam.over(p for p in model.parameters() if id(p) not in taken)
         if not matrices:
@@ -122,7 +133,7 @@ class MuonAndAdam(OptimizerSpec):
 
     def remembers(self, model: Model) -> int:
         matrices = sum(part.weight.numel() for part in model.network.modules() if isinstance(part, nn.Linear))
-        return self.adam.remembers(model) - matrices        # one number for each of a matrix, two for each of the rest
+        return self.adam.remembers(model) - matrices  # one number for each of a matrix, two for each of the rest
 
 
 class Muon(Optimizer):
@@ -132,15 +143,19 @@ class Muon(Optimizer):
     that stacks several maps is taken apart into them.
     """
 
-    def __init__(self, matrices: Iterable[tuple[Tensor, int]], lr: float, momentum: float = 0.95, weight_decay: float = 0.0):
+    def __init__(
+        self, matrices: Iterable[tuple[Tensor, int]], lr: float, momentum: float = 0.95, weight_decay: float = 0.0
+    ):
         alike: dict[tuple, list[Tensor]] = {}
         for weight, pieces in matrices:
             alike.setdefault((weight.size(0) // pieces, weight.size(1)), []).append(weight)
-        super().__init__([{"params": weights, "shape": shape} for shape, weights in alike.items()],
-                         {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
+        super().__init__(
+            [{"params": weights, "shape": shape} for shape, weights in alike.items()],
+            {"lr": lr, "momentum": momentum, "weight_decay": weight_decay},
+        )
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:        # type: ignore[override]
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
         for group in self.param_groups:
             weights = [weight for weight in group["params"] if weight.grad is not None]
             if not weights:

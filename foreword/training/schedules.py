@@ -14,13 +14,16 @@ from foreword.batches.stream import Growth
 class Schedule(Spec):
     """A factor for every moment of a run: up while it warms up, down after, level at the floor to the end."""
 
-    warmup: int | float | str = 0       # steps, a share of the budget (0.01) or tokens ("375Mtok")
-    floor: float = 0.0                  # where the way down ends
-    until: float | str = 1.0            # when: a share of the budget, or tokens; it stays there
+    warmup: int | float | str = 0  # steps, a share of the budget (0.01) or tokens ("375Mtok")
+    floor: float = 0.0  # where the way down ends
+    until: float | str = 1.0  # when: a share of the budget, or tokens; it stays there
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [(name, wrong) for name in ("warmup", "until")
-                 if isinstance(value := getattr(self, name), str) and (wrong := not_tokens(name, value))]
+        found = [
+            (name, wrong)
+            for name in ("warmup", "until")
+            if isinstance(value := getattr(self, name), str) and (wrong := not_tokens(name, value))
+        ]
         if not isinstance(self.until, str) and not 0 < self.until <= 1:
             found.append(("until", f"until must lie between 0 and 1, or be in tokens (it says {self.until})."))
         return found
@@ -109,8 +112,8 @@ class Ramp(Spec):
     billion). Tokens are rows times the length of a row.
     """
 
-    start: int         # rows of the first batch; a batch_size that is no larger does not grow
-    over: str          # tokens after which the batch is full: "4Gtok"
+    start: int  # rows of the first batch; a batch_size that is no larger does not grow
+    over: str  # tokens after which the batch is full: "4Gtok"
 
     def wrong(self) -> list[tuple[str, str]]:
         found = [("ramp.over", said)] if (said := not_tokens("ramp.over", self.over)) else []
@@ -128,7 +131,7 @@ def not_tokens(name: str, written: str) -> str:
         unit = Budget.parse(written).unit
     except Fault:
         unit = ""
-    return "" if unit == "tokens" else f"{name} is written in tokens, like \"375Mtok\" (it says {written!r})."
+    return "" if unit == "tokens" else f'{name} is written in tokens, like "375Mtok" (it says {written!r}).'
 
 
 def _tokens_share(written: str, spent: float, tokens: int) -> float:

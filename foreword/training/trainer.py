@@ -19,9 +19,9 @@ class Progress:
     step: int = 0
     tokens: int = 0
     seconds: float = 0.0
-    best: dict[str, float] = field(default_factory=dict)                 # the best evaluation so far, and its step
-    pending: list[dict[str, float]] = field(default_factory=list)        # reports since the last record
-    noted: int = 0                                                       # records written so far
+    best: dict[str, float] = field(default_factory=dict)  # the best evaluation so far, and its step
+    pending: list[dict[str, float]] = field(default_factory=list)  # reports since the last record
+    noted: int = 0  # records written so far
 
 
 @dataclass
@@ -41,8 +41,15 @@ class Duty:
 
 
 class Trainer:
-    def __init__(self, learner: Learner, stream: Stream | Ahead, budget: Budget, progress: Progress | None = None,
-                 clock: Callable[[], float] = time.monotonic, passes: float | None = None):
+    def __init__(
+        self,
+        learner: Learner,
+        stream: Stream | Ahead,
+        budget: Budget,
+        progress: Progress | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        passes: float | None = None,
+    ):
         self.learner, self.stream, self.budget, self.clock = learner, stream, budget, clock
         self.passes = passes if budget.unit == "seconds" else None
         self.progress = progress or Progress()
@@ -64,7 +71,7 @@ class Trainer:
     def run(self) -> bool:
         """True when the budget was spent, False when asked to stop before."""
         for duty in self.duties:
-            duty.done = self._times_due(duty)       # a resumed run does not repeat what was done before
+            duty.done = self._times_due(duty)  # a resumed run does not repeat what was done before
         before, last = self.clock(), self.progress.seconds
         while (spent := self.spent()) < 1.0 - 1e-9:
             if self.stopping:

@@ -2,17 +2,23 @@
 
 from foreword.basics.registry import Registry
 
-INPUT_FORMATS = Registry("input format of a network", {
-    "causal_transformer": "foreword.transfer.encoding:GptFormat",
-    "recurrent": "foreword.transfer.encoding:GptFormat",
-    "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",
-})
-TRANSFER_KINDS = Registry("kind of labelled task", {
-    "tag": "foreword.transfer.kinds.tag:TagTransfer",
-    "span": "foreword.transfer.kinds.span:SpanTransfer",
-    "choice": "foreword.transfer.kinds.choice:ChoiceTransfer",
-    "rank": "foreword.transfer.kinds.rank:RankTransfer",
-    "similarity": "foreword.transfer.kinds.similarity:SimilarityTransfer",
-    "pair": "foreword.transfer.kinds.classify:PairTransfer",
-    "classify": "foreword.transfer.kinds.classify:ClassifyTransfer",
-})
+INPUT_FORMATS = Registry(
+    "input format of a network",
+    {
+        "causal_transformer": "foreword.transfer.encoding:GptFormat",
+        "recurrent": "foreword.transfer.encoding:GptFormat",
+        "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",
+    },
+)
+TRANSFER_KINDS = Registry(
+    "kind of labelled task",
+    {
+        "tag": "foreword.transfer.kinds.tag:TagTransfer",
+        "span": "foreword.transfer.kinds.span:SpanTransfer",
+        "choice": "foreword.transfer.kinds.choice:ChoiceTransfer",
+        "rank": "foreword.transfer.kinds.rank:RankTransfer",
+        "similarity": "foreword.transfer.kinds.similarity:SimilarityTransfer",
+        "pair": "foreword.transfer.kinds.classify:PairTransfer",
+        "classify": "foreword.transfer.kinds.classify:ClassifyTransfer",
+    },
+)

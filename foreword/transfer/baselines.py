@@ -24,7 +24,13 @@ from foreword.transfer.kinds import transfer_kind_of
 if TYPE_CHECKING:
     from foreword.transfer.kinds.base import TransferKind
 
-STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)        # C of logistic regression, 1 / alpha of ridge: the larger, the less is held back
+STRENGTHS = (
+    0.01,
+    0.1,
+    1.0,
+    10.0,
+    100.0,
+)  # C of logistic regression, 1 / alpha of ridge: the larger, the less is held back
 Embed = Callable[[Sequence[str]], np.ndarray]
 Texts = Sequence[tuple[str, ...]]
 Predict = Callable[[Sequence[Example]], list[Prediction]]
@@ -47,7 +53,7 @@ class Baseline:
     dev: tuple[Scored, ...]
     test: tuple[Scored, ...]
     predict: Predict
-    predictions: tuple[Prediction, ...]          # of test
+    predictions: tuple[Prediction, ...]  # of test
 
 
 def library(name: str) -> Any:
@@ -55,8 +61,10 @@ def library(name: str) -> Any:
     try:
         return importlib.import_module(name)
     except ImportError as error:
-        raise Fault(f"baselines need the package {name.split('.')[0].replace('sklearn', 'scikit-learn')}.",
-                    "Install it:  pip install 'foreword[transfer]'") from error
+        raise Fault(
+            f"baselines need the package {name.split('.')[0].replace('sklearn', 'scikit-learn')}.",
+            "Install it:  pip install 'foreword[transfer]'",
+        ) from error
 
 
 # --- features -----------------------------------------------------------------------------------------------------------
@@ -93,7 +101,7 @@ class TfIdf:
         first, second = columns
         shared = first.multiply(second)
         sparse = library("scipy.sparse")
-        alike = sparse.csr_matrix(np.asarray(shared.sum(1), np.float32))        # the cosine: rows have length 1
+        alike = sparse.csr_matrix(np.asarray(shared.sum(1), np.float32))  # the cosine: rows have length 1
         return sparse.hstack([first, second, shared, abs(first - second), alike], format="csr")
 
     def _shown(self, texts: Texts) -> Texts:
@@ -146,19 +154,30 @@ def fitted(task: LabelledTask, features: TextFeatures, name: str) -> Baseline:
     """The strength that is best on dev by the task's first metric; of equals the one that holds back more."""
     kind, right = _fittable(task), [example.label for example in task.train]
     if task.learn.has_classes and len(set(right)) < 2:
-        raise Fault(f"the training examples of {task.name} have only the label {right[0]!r}: there is nothing to tell apart.",
-                    "Give examples of at least two.")
+        raise Fault(
+            f"the training examples of {task.name} have only the label {right[0]!r}: there is nothing to tell apart.",
+            "Give examples of at least two.",
+        )
     features.fit(_texts(task.train))
     train, dev = features.of(_texts(task.train)), features.of(_texts(task.dev))
     models = [kind.regression(strength).fit(train, right) for strength in STRENGTHS]
     on_dev = [_value(task, model.predict(dev).tolist()) for model in models]
     place = int(np.argmax(on_dev))
-    return judged_together(task, name, f"strength {STRENGTHS[place]:g} of {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}",
-                           lambda examples: models[place].predict(features.of(_texts(examples))).tolist())
+    return judged_together(
+        task,
+        name,
+        f"strength {STRENGTHS[place]:g} of {STRENGTHS[0]:g} to {STRENGTHS[-1]:g}",
+        lambda examples: models[place].predict(features.of(_texts(examples))).tolist(),
+    )
 
 
-def best_on_dev(task: LabelledTask, name: str, setting: str, numbers: Sequence[float],
-                rule: Callable[[Any], Callable[[Example], Prediction]]) -> Baseline:
+def best_on_dev(
+    task: LabelledTask,
+    name: str,
+    setting: str,
+    numbers: Sequence[float],
+    rule: Callable[[Any], Callable[[Example], Prediction]],
+) -> Baseline:
     """The number that makes the rule best on dev by the task's first metric; of equals the first."""
     on_dev = [_value(task, list(map(rule(number), task.dev))) for number in numbers]
     chosen = numbers[int(np.argmax(on_dev))]

@@ -16,7 +16,7 @@ from foreword.objectives.examples import laid_out
 from foreword.runs.opening import open_model
 from foreword.transfer.encoding import UNLIMITED, Encoder, input_format_of
 
-AT_ONCE = 64       # texts in a batch
+AT_ONCE = 64  # texts in a batch
 
 
 class MeanEmbeddings:
@@ -29,7 +29,9 @@ class MeanEmbeddings:
         loaded = open_model(model)
         self.input_format = input_format_of(loaded.recipe)
         if loaded.tokenizer is None:
-            raise Fault(f"{model} has no tokenizer.", "Copy the files of its tokenizer (tokenizer.json) into the folder.")
+            raise Fault(
+                f"{model} has no tokenizer.", "Copy the files of its tokenizer (tokenizer.json) into the folder."
+            )
         self.network, self.tokenizer = network_of(loaded).network, loaded.tokenizer
         self.encoder = Encoder(self.input_format, self.tokenizer, Examples(length=self.network.context or UNLIMITED))
         self.known: dict[str, np.ndarray] = {}
@@ -38,11 +40,13 @@ class MeanEmbeddings:
         """[texts, width]"""
         new = list(dict.fromkeys(text for text in texts if text not in self.known))
         self.encoder.tokenize(new)
-        encoded = {text: self.input_format.alone(self.encoder.tokens(text)[0], self.tokenizer, self.encoder.length)
-                   for text in new}
-        new.sort(key=lambda text: len(encoded[text].ids))        # those of like length are read together
+        encoded = {
+            text: self.input_format.alone(self.encoder.tokens(text)[0], self.tokenizer, self.encoder.length)
+            for text in new
+        }
+        new.sort(key=lambda text: len(encoded[text].ids))  # those of like length are read together
         for start in range(0, len(new), AT_ONCE):
-            some = new[start: start + AT_ONCE]
+            some = new[start : start + AT_ONCE]
             self.known |= zip(some, self._means([EncodedExample((0,), (encoded[text],)) for text in some]))
         return np.stack([self.known[text] for text in texts])
 

@@ -24,13 +24,13 @@ from foreword.transfer import INPUT_FORMATS
 AROUND = {"[start]": "<|start|>", "[delimiter]": "<|delimiter|>", "[extract]": "<|extract|>"}
 
 
-UNLIMITED = 512          # tokens of a sequence, for a network that has no context of its own
+UNLIMITED = 512  # tokens of a sequence, for a network that has no context of its own
 
 
 class InputFormat(Protocol):
     reading: Reading
-    both_orders: bool         # a pair that has no order is read in both
-    before: int               # specials that stand before each text
+    both_orders: bool  # a pair that has no order is read in both
+    before: int  # specials that stand before each text
 
     def extended(self, tokenizer: Tokenizer) -> Tokenizer:
         """The tokenizer with the specials that stand around texts; new ones take the next ids."""
@@ -60,11 +60,12 @@ class GptFormat:
         backend = Backend.from_str(tokenizer.backend.to_str())
         backends.add_specials(backend, list(AROUND.values()))
         specials = {**tokenizer.specials, **AROUND}
-        specials.setdefault("[pad]", specials.get("[end]", AROUND["[start]"]))       # any that is never the last token
+        specials.setdefault("[pad]", specials.get("[end]", AROUND["[start]"]))  # any that is never the last token
         ids = [(token, backend.token_to_id(token)) for token in AROUND.values()]
         start, delimiter, extract = AROUND.values()
-        frame = processors.TemplateProcessing(single=f"{start} $A {extract}", pair=f"{start} $A {delimiter} $B {extract}",
-                                              special_tokens=ids)
+        frame = processors.TemplateProcessing(
+            single=f"{start} $A {extract}", pair=f"{start} $A {delimiter} $B {extract}", special_tokens=ids
+        )
         before = backend.post_processor
         backend.post_processor = frame if before is None else processors.Sequence([before, frame])
         return Tokenizer(backend, tokenizer.kind, tokenizer.lossless, specials)
@@ -79,7 +80,7 @@ class GptFormat:
         return EncodedText(np.concatenate([*parts, [tokenizer.special("[extract]")]]).astype(np.int64))
 
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
-        return " ".join(texts), answer              # nothing separates text and question
+        return " ".join(texts), answer  # nothing separates text and question
 
     def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> EncodedText:
         nothing = [tokenizer.special("[end]") if tokenizer.has("[end]") else 0]
@@ -111,8 +112,11 @@ class BertFormat:
 
     def extended(self, tokenizer: Tokenizer) -> Tokenizer:
         if missing := [name for name in ("[cls]", "[separator]") if not tokenizer.has(name)]:
-            raise Fault(f"the tokenizer {tokenizer.name} has no {' and no '.join(missing)}, which stand around the texts of an "
-                        "example.", "Give a model whose tokenizer has them.")
+            raise Fault(
+                f"the tokenizer {tokenizer.name} has no {' and no '.join(missing)}, which stand around the texts of an "
+                "example.",
+                "Give a model whose tokenizer has them.",
+            )
         return tokenizer
 
     def specials(self, texts: int) -> int:
@@ -126,19 +130,21 @@ class BertFormat:
         return texts[0], " ".join([*texts[1:], answer])
 
     def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> EncodedText:
-        return self.sequence([text[:length - self.specials(1)]], tokenizer)
+        return self.sequence([text[: length - self.specials(1)]], tokenizer)
 
 
 def input_format_of(recipe: Recipe) -> InputFormat:
     """How the recipe's network reads examples."""
     name = kind(trunk_of(recipe.network))
     if name not in INPUT_FORMATS.places:
-        raise Fault(f"{recipe.name} ({name}) cannot be fine-tuned.", f"Networks that can: {', '.join(INPUT_FORMATS.names())}.")
+        raise Fault(
+            f"{recipe.name} ({name}) cannot be fine-tuned.", f"Networks that can: {', '.join(INPUT_FORMATS.names())}."
+        )
     made: InputFormat = INPUT_FORMATS.find(name)()
     return made
 
 
-Tokens = tuple[np.ndarray, np.ndarray]        # ids, and the characters [ids, 2] each stands for
+Tokens = tuple[np.ndarray, np.ndarray]  # ids, and the characters [ids, 2] each stands for
 
 
 class Encoder:
@@ -146,11 +152,13 @@ class Encoder:
         self.input_format, self.tokenizer, self.cut = input_format, tokenizer, cut
         self.length = cut.length or 0
         if self.room(2) < 2:
-            raise Fault(f"a length of {self.length} leaves no room for two texts and the {input_format.specials(2)} "
-                        "specials around them.",
-                        "Give a longer one: --set batches.length=...")
+            raise Fault(
+                f"a length of {self.length} leaves no room for two texts and the {input_format.specials(2)} "
+                "specials around them.",
+                "Give a longer one: --set batches.length=...",
+            )
         self.known: dict[str, Tokens] = {}
-        self.truncated: dict[str, int] = {}        # texts, and how many tokens of each are not read
+        self.truncated: dict[str, int] = {}  # texts, and how many tokens of each are not read
 
     def room(self, texts: int) -> int:
         """Tokens that so many texts may have together."""
@@ -180,13 +188,15 @@ class Encoder:
     def note_truncation(self, text: str, tokens: int, kept: int) -> None:
         """Count what is not read of a text; where all of it must be, say so."""
         if tokens > kept and self.cut.keep == "all":
-            raise Fault(f"this text has {tokens:,} tokens, of which {kept:,} fit: {text[:60]!r} ...",
-                        "--set batches.keep=head or tail reads one end of it; batches.windows=true all of it, part by part.")
+            raise Fault(
+                f"this text has {tokens:,} tokens, of which {kept:,} fit: {text[:60]!r} ...",
+                "--set batches.keep=head or tail reads one end of it; batches.windows=true all of it, part by part.",
+            )
         if tokens > kept:
             self.truncated[text] = max(tokens - kept, self.truncated.get(text, 0))
 
     def _end(self, ids: np.ndarray, length: int) -> np.ndarray:
-        return ids[len(ids) - length:] if self.cut.keep == "tail" else ids[:length]
+        return ids[len(ids) - length :] if self.cut.keep == "tail" else ids[:length]
 
     def windows(self, ids: np.ndarray, size: int, stride: int) -> list[int]:
         """Where windows of this size begin, so that together they hold everything."""
@@ -197,8 +207,10 @@ class Encoder:
         if not self.truncated:
             return ""
         end = "last" if self.cut.keep == "tail" else "first"
-        return (f"{len(self.truncated):,} texts did not fit {self.length} tokens: only their {end} part is read, "
-                f"{sum(self.truncated.values()):,} tokens are not.")
+        return (
+            f"{len(self.truncated):,} texts did not fit {self.length} tokens: only their {end} part is read, "
+            f"{sum(self.truncated.values()):,} tokens are not."
+        )
 
 
 def shares(lengths: Sequence[int], room: int) -> list[int]:

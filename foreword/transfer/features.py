@@ -5,7 +5,7 @@ from __future__ import annotations
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults
 
-RATE = 1e-3        # Adam, at a constant rate: AllenNLP's configuration of ELMo for names (ner_elmo.jsonnet)
+RATE = 1e-3  # Adam, at a constant rate: AllenNLP's configuration of ELMo for names (ner_elmo.jsonnet)
 
 
 def over(network: JsonObject, reader: str) -> JsonObject:
@@ -23,7 +23,11 @@ def check(aux: float, layers: int | None) -> None:
     if aux:
         faults.append(Fault(f"--aux {aux:g}: what is frozen learns nothing from guessing tokens.", "Leave it out."))
     if layers is not None:
-        faults.append(Fault(f"--layers {layers}: those above would be drawn, and stay as they were drawn.",
-                            f"To mix the first {layers} alone: --set network.trunk.layers={layers}"))
+        faults.append(
+            Fault(
+                f"--layers {layers}: those above would be drawn, and stay as they were drawn.",
+                f"To mix the first {layers} alone: --set network.trunk.layers={layers}",
+            )
+        )
     if faults:
         raise Faults(faults)

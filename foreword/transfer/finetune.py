@@ -20,10 +20,10 @@ from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.labelled_run import completed, labelled_run, opened
 from foreword.transfer.tuning import Tuning
 
-RATES = {"last": 6.25e-5, "first": 5e-5}        # Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3
-PUBLISHED = 768                                 # the width of the networks these rates are for
-DROPOUT = 0.1                                   # before the last layer of the head, in both
-EVALUATIONS = 10                                # of a run at most: an epoch of few labels is a step or two, and dev is not
+RATES = {"last": 6.25e-5, "first": 5e-5}  # Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3
+PUBLISHED = 768  # the width of the networks these rates are for
+DROPOUT = 0.1  # before the last layer of the head, in both
+EVALUATIONS = 10  # of a run at most: an epoch of few labels is a step or two, and dev is not
 
 
 def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
@@ -31,8 +31,10 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
     how.check()
     input_format = input_format_of(loaded.recipe)
     if how.aux and input_format.reading == "first":
-        raise Fault(f"--aux {how.aux:g}: {loaded.recipe.name} is bidirectional, and would see the tokens that it is to guess.",
-                    "Leave it out.")
+        raise Fault(
+            f"--aux {how.aux:g}: {loaded.recipe.name} is bidirectional, and would see the tokens that it is to guess.",
+            "Leave it out.",
+        )
     values = loaded.recipe.values()
     network: JsonObject = values["network"]
     if how.features:
@@ -45,24 +47,33 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
     fresh = transfer_kind_of(task.kind).objective(task.labels, input_format.reading, DROPOUT, task.train)
     objective = continued_objective(loaded, fresh).model_dump(mode="json")
     objective["tells_padding"] = frozen
-    values["objective"] = objective if not how.aux else {
-        "kind": "together", "parts": [objective, {"kind": "read_along"}], "weights": [1.0, how.aux]}
+    values["objective"] = (
+        objective
+        if not how.aux
+        else {"kind": "together", "parts": [objective, {"kind": "read_along"}], "weights": [1.0, how.aux]}
+    )
     values["batches"] = {"kind": "examples"} | ({} if trunk.get("context") else {"length": UNLIMITED})
     values["training"] = {
-        "kind": "gradient", "budget": f"{how.epochs:g}epochs", "batch_size": how.batch_size, "seed": how.seed,
+        "kind": "gradient",
+        "budget": f"{how.epochs:g}epochs",
+        "batch_size": how.batch_size,
+        "seed": how.seed,
         "evaluate": f"{max(1.0, how.epochs / EVALUATIONS):g}epochs",
-        **(features.learning(how.learning_rate) if frozen else learning)}
+        **(features.learning(how.learning_rate) if frozen else learning),
+    }
     return loader.from_values(values, "fine-tuning", how.settings)
 
 
-def finetune(model: str | Path, task: LabelledTask, out: Path, how: Tuning | None = None,
-             hardware: Hardware | None = None) -> RunFolder:
+def finetune(
+    model: str | Path, task: LabelledTask, out: Path, how: Tuning | None = None, hardware: Hardware | None = None
+) -> RunFolder:
     """Fine-tune until the epochs are over. A run that stopped before goes on from its last checkpoint."""
     return completed(finetune_run(model, task, RunFolder(out), how or Tuning(), hardware), model)
 
 
-def finetune_run(model: str | Path, task: LabelledTask, run: RunFolder, how: Tuning,
-                 hardware: Hardware | None = None) -> RunLoop:
+def finetune_run(
+    model: str | Path, task: LabelledTask, run: RunFolder, how: Tuning, hardware: Hardware | None = None
+) -> RunLoop:
     """All is there to begin, and nothing written."""
     loaded = opened(model)
     return labelled_run(recipe_for(loaded, task, how), [task], run, loaded, how, hardware)

@@ -25,11 +25,11 @@ from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import label_subset
 
-CUT = 600        # characters of a text that a page shows
-WORST = 8        # mistakes on a page
+CUT = 600  # characters of a text that a page shows
+WORST = 8  # mistakes on a page
 HEAD: tuple[str, ...] = ("split", "metric", "value", "95%", "of")
 BESIDE: tuple[str, ...] = ("baseline", "metric", "value", "95%", "model minus it", "95%")
-MOST = 20_000    # training examples of a baseline: more would take minutes
+MOST = 20_000  # training examples of a baseline: more would take minutes
 
 
 def report(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Report:
@@ -49,10 +49,18 @@ def report(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Report:
     start = Path(passport["start"]["path"])
     title = f"{start.parent.name if start.name == 'model' else start.name} on {', '.join(task.name for task in tasks.values())}"
     learned = learning(run.metrics(), {name: task.metrics[0] for name, task in tasks.items()})
-    return Report(title, [*lead, *reading_note(run)], [
-        Section("Results", Table(results, left=range(5))), Section("Beside baselines, on test", Table(beside, left=(0, 1))),
-        *sections, Section("Learning", *learned), Section("How this was made", _facts(run, tasks))],
-        {"run": str(run.path), "scores": passport["scores"], "baselines": simple.get("", simple)})
+    return Report(
+        title,
+        [*lead, *reading_note(run)],
+        [
+            Section("Results", Table(results, left=range(5))),
+            Section("Beside baselines, on test", Table(beside, left=(0, 1))),
+            *sections,
+            Section("Learning", *learned),
+            Section("How this was made", _facts(run, tasks)),
+        ],
+        {"run": str(run.path), "scores": passport["scores"], "baselines": simple.get("", simple)},
+    )
 
 
 def _trained_on(task: LabelledTask, passport: Mapping[str, Any]) -> LabelledTask:
@@ -76,12 +84,19 @@ class Beside:
     @property
     def cells(self) -> tuple[str, ...]:
         first = self.baseline.test[0]
-        return (first.metric, first.shown, first.between, signed(self.metric, self.difference),
-                between(self.metric, self.interval, True))
+        return (
+            first.metric,
+            first.shown,
+            first.between,
+            signed(self.metric, self.difference),
+            between(self.metric, self.interval, True),
+        )
 
     def values(self) -> dict[str, object]:
-        return {**{one.metric: one.values() for one in self.baseline.test},
-                "model_minus_baseline": {"value": self.difference, "interval": list(self.interval)}}
+        return {
+            **{one.metric: one.values() for one in self.baseline.test},
+            "model_minus_baseline": {"value": self.difference, "interval": list(self.interval)},
+        }
 
 
 def compared(task: LabelledTask, predicted: Sequence[Any]) -> list[Beside]:
@@ -101,7 +116,7 @@ def simple_baselines(task: LabelledTask) -> list[Baseline]:
         cut = len(groups(task.train)) > MOST
         simple = transfer_kind_of(task.kind).baseline(label_subset(task, MOST, 0) if cut else task)
         found.append(replace(simple, name=f"{simple.name} of {MOST:,} examples") if cut else simple)
-    except Fault as fault:                   # a package that is missing, or nothing to count
+    except Fault as fault:  # a package that is missing, or nothing to count
         say(f"no baseline on words: {fault.what}")
     return found
 
@@ -112,15 +127,26 @@ def reading_note(run: RunFolder) -> list[str]:
     width = getattr(trunk_of(recipe.network), "width", PUBLISHED)
     if getattr(recipe.objective, "read", "mean") == "mean" or width >= PUBLISHED:
         return []
-    return [f"This network is {width} wide and is read at one token, as the published ones ({PUBLISHED} wide) are. Small ones "
-            "are often read better as the mean of all: try --set objective.read=mean, or compare both with foreword study "
-            "--vary objective.read=place,mean."]
+    return [
+        f"This network is {width} wide and is read at one token, as the published ones ({PUBLISHED} wide) are. Small ones "
+        "are often read better as the mean of all: try --set objective.read=mean, or compare both with foreword study "
+        "--vary objective.read=place,mean."
+    ]
 
 
 def rows_of(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Every metric of every split, with its 95% confidence interval."""
-    return [(split, metric, one["shown"], " to ".join(f"{100 * bound:.1f}" for bound in one["interval"]), f"{one['count']:,}")
-            for split, metrics in scores.items() for metric, one in metrics.items()]
+    return [
+        (
+            split,
+            metric,
+            one["shown"],
+            " to ".join(f"{100 * bound:.1f}" for bound in one["interval"]),
+            f"{one['count']:,}",
+        )
+        for split, metrics in scores.items()
+        for metric, one in metrics.items()
+    ]
 
 
 def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]], beside: Sequence[Beside]) -> str:
@@ -131,18 +157,41 @@ def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]], beside:
     if not beside:
         return f"{found}."
     best = min(beside, key=lambda other: other.difference)
-    verdict = ("it is above them." if len(beside) > 1 else "it is above that.") if best.interval[0] > 0 else (
-        f"{best.baseline.name} is better." if best.interval[1] < 0 else f"no significant difference from {best.baseline.name}.")
-    return f"{found}; {', '.join(f'{other.baseline.name} {other.baseline.test[0].shown}' for other in beside)}: {verdict}"
+    verdict = (
+        ("it is above them." if len(beside) > 1 else "it is above that.")
+        if best.interval[0] > 0
+        else (
+            f"{best.baseline.name} is better."
+            if best.interval[1] < 0
+            else f"no significant difference from {best.baseline.name}."
+        )
+    )
+    return (
+        f"{found}; {', '.join(f'{other.baseline.name} {other.baseline.test[0].shown}' for other in beside)}: {verdict}"
+    )
 
 
 def _answers(task: LabelledTask, name: str, rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     before = f"{name}: " if name else ""
     wrong = mistakes(task, rows)
-    return [Section(f"{before}Predictions on test", transfer_kind_of(task.kind).plot(task, [row["answer"] for row in rows])),
-            Section(f"{before}Most confident mistakes", *map(_shown, wrong), Text(
-                ["Mistakes with the highest confidence, or furthest from the label. Some may be mistakes of the labels."],
-                note=True, page_only=True) if wrong else None)]
+    return [
+        Section(
+            f"{before}Predictions on test", transfer_kind_of(task.kind).plot(task, [row["answer"] for row in rows])
+        ),
+        Section(
+            f"{before}Most confident mistakes",
+            *map(_shown, wrong),
+            Text(
+                [
+                    "Mistakes with the highest confidence, or furthest from the label. Some may be mistakes of the labels."
+                ],
+                note=True,
+                page_only=True,
+            )
+            if wrong
+            else None,
+        ),
+    ]
 
 
 @dataclass(frozen=True)
@@ -176,17 +225,28 @@ def _facts(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Facts:
         counts = ", ".join(f"{split} {count:,}" for split, count in kept[name]["examples"].items())
         pairs.append(("task", f"{task.name}: {task.learn.in_words}; {counts}"))
         pairs += [("note", note) for note in kept[name]["notes"]]
-    return Facts([*pairs, ("trained", f"{passport['step']:,} steps in {duration(passport['seconds'])}; the weights of step "
-                                      f"{passport['best']['step']:,.0f}, the best on dev, were kept"),
-                  ("seed", str(passport["seed"])), ("run", str(run.path))])
+    return Facts(
+        [
+            *pairs,
+            (
+                "trained",
+                f"{passport['step']:,} steps in {duration(passport['seconds'])}; the weights of step "
+                f"{passport['best']['step']:,.0f}, the best on dev, were kept",
+            ),
+            ("seed", str(passport["seed"])),
+            ("run", str(run.path)),
+        ]
+    )
 
 
 def learning(records: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) -> list[Plot]:
     """The training loss, and the metric by which dev chooses, step by step."""
     trained = [(one["step"], one["loss"]) for one in records if "loss" in one]
     asked = [one for one in records if "dev" in one]
-    chosen = {name or metric: [(one["step"], 100 * one["dev"][f"{name}.{metric}" if name else metric]) for one in asked]
-              for name, metric in metrics.items()}
+    chosen = {
+        name or metric: [(one["step"], 100 * one["dev"][f"{name}.{metric}" if name else metric]) for one in asked]
+        for name, metric in metrics.items()
+    }
     drawn = [curves({"": trained}, "step", title="training loss")] if len(trained) > 1 else []
     some = {name: points for name, points in chosen.items() if len(points) > 1}
     return [*drawn, *([curves(some, "step", title="dev")] if some else [])]

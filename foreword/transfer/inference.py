@@ -17,9 +17,9 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 from foreword.transfer.kinds.base import Answer, HeadScores, TransferKind
 
-AT_ONCE = 64        # examples in a batch that is only read
+AT_ONCE = 64  # examples in a batch that is only read
 
-Watch = Callable[[float], None]        # given how much has been read, 0 to 1
+Watch = Callable[[float], None]  # given how much has been read, 0 to 1
 
 
 @dataclass(frozen=True)
@@ -35,17 +35,31 @@ class Answers:
         return [answer.label for answer in self.answers]
 
 
-def answer_examples(model: Model, objective: FromExamples, kind: TransferKind, examples: Sequence[Example],
-                    encoded: Sequence[EncodedExample], tokenizer: Tokenizer, hardware: Hardware | None = None,
-                    at_once: int = AT_ONCE, watch: Watch | None = None) -> Answers:
+def answer_examples(
+    model: Model,
+    objective: FromExamples,
+    kind: TransferKind,
+    examples: Sequence[Example],
+    encoded: Sequence[EncodedExample],
+    tokenizer: Tokenizer,
+    hardware: Hardware | None = None,
+    at_once: int = AT_ONCE,
+    watch: Watch | None = None,
+) -> Answers:
     scores, loss = head_scores(model, objective, encoded, tokenizer, hardware, at_once, watch)
     return Answers(kind.answers(examples, HeadScores(encoded, scores, objective, tokenizer)), loss)
 
 
 @torch.no_grad()
-def head_scores(model: Model, objective: FromExamples, encoded: Sequence[EncodedExample], tokenizer: Tokenizer,
-                hardware: Hardware | None = None, at_once: int = AT_ONCE,
-                watch: Watch | None = None) -> tuple[list[np.ndarray], float]:
+def head_scores(
+    model: Model,
+    objective: FromExamples,
+    encoded: Sequence[EncodedExample],
+    tokenizer: Tokenizer,
+    hardware: Hardware | None = None,
+    at_once: int = AT_ONCE,
+    watch: Watch | None = None,
+) -> tuple[list[np.ndarray], float]:
     """(the head's scores of each, what a guess costs). Those of like length are read together; that changes nothing."""
     hardware = hardware or Hardware()
     model.eval()

@@ -22,11 +22,12 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.memory import free_memory
 
 INITS = ("pretrained", "scratch", "shuffled")
-KEPT = 2**30        # bytes of what a frozen trunk says of examples, which then need not be read again
+KEPT = 2**30  # bytes of what a frozen trunk says of examples, which then need not be read again
 
 
-def initial_model(recipe: Recipe, loaded: Loaded, tokenizer: Tokenizer, init: str = "pretrained",
-                  layers: int | None = None) -> Model:
+def initial_model(
+    recipe: Recipe, loaded: Loaded, tokenizer: Tokenizer, init: str = "pretrained", layers: int | None = None
+) -> Model:
     """A model of the recipe. Its head, and specials that the tokenizer has got, are drawn from the seed."""
     spec = recipe.training
     known = network_of(loaded).network.table().size(0)
@@ -45,8 +46,9 @@ def initial_model(recipe: Recipe, loaded: Loaded, tokenizer: Tokenizer, init: st
 def continued_objective(loaded: Loaded, fresh: FromExamples) -> FromExamples:
     """The objective that the model was fine-tuned by before, if it has the same answers to give; else the fresh one."""
     said = task_of(loaded.recipe)
-    alike = isinstance(said, type(fresh)) and all(getattr(said, name, None) == getattr(fresh, name, None)
-                                                  for name in ("labels", "none", "reading", "read"))
+    alike = isinstance(said, type(fresh)) and all(
+        getattr(said, name, None) == getattr(fresh, name, None) for name in ("labels", "none", "reading", "read")
+    )
     return said if alike else fresh
 
 
@@ -54,28 +56,45 @@ def replaced_weights(recipe: Recipe, before: Recipe) -> tuple[str, ...]:
     """Weights of a head that has its name from before and says something else: all of another kind, the last of other labels."""
     mine, theirs = _heads(recipe), _heads(before)
     both = {name: (mine[name], theirs[name]) for name in mine if name in theirs}
-    return tuple(f"heads.{name}." if one[0] != other[0] else f"heads.{name}.out." for name, (one, other) in both.items()
-                 if one != other)
+    return tuple(
+        f"heads.{name}." if one[0] != other[0] else f"heads.{name}.out."
+        for name, (one, other) in both.items()
+        if one != other
+    )
 
 
 def _heads(recipe: Recipe) -> dict[str, tuple[str, tuple[str, ...]]]:
     """By the name of a head, its kind and its labels."""
     task = task_of(recipe)
-    several = {head_of(name): task.of(name) for name in task.names} if isinstance(task, ByTask) else (
-        {} if task is None else {task.name: task})
+    several = (
+        {head_of(name): task.of(name) for name in task.names}
+        if isinstance(task, ByTask)
+        else ({} if task is None else {task.name: task})
+    )
     return {name: (one.name, tuple(getattr(one, "labels", ()))) for name, one in several.items()}
 
 
-def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int | None, replaced: tuple[str, ...]) -> None:
+def _take_over(
+    model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int | None, replaced: tuple[str, ...]
+) -> None:
     theirs, mine = _theirs(model, loaded), model.weights()
-    new = [tokenizer.special(name) for name in tokenizer.specials
-           if loaded.tokenizer is None or tokenizer.special(name) >= len(loaded.tokenizer)]
+    new = [
+        tokenizer.special(name)
+        for name in tokenizer.specials
+        if loaded.tokenizer is None or tokenizer.special(name) >= len(loaded.tokenizer)
+    ]
     tables = model.network.tables()
-    grown = {name for name, weight in mine.items() if weight is tables["tokens"] or name.startswith("heads.tokens.out.")}
+    grown = {
+        name for name, weight in mine.items() if weight is tables["tokens"] or name.startswith("heads.tokens.out.")
+    }
     depth = {id(parameter): number for number, level in enumerate(model.network.levels()) for parameter in level}
     faults = []
     for name, weight in mine.items():
-        if name not in theirs or name.startswith(replaced) or (layers is not None and depth.get(id(weight), 0) > layers):
+        if (
+            name not in theirs
+            or name.startswith(replaced)
+            or (layers is not None and depth.get(id(weight), 0) > layers)
+        ):
             continue
         given, drawn = theirs[name], weight.detach().clone()
         if not _fits(given, weight, name in grown, weight is tables.get("positions")):
@@ -87,9 +106,16 @@ def _take_over(model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int |
             if name in grown:
                 weight[new] = drawn[new]
     if faults:
-        raise Faults([*faults, Fault("what is transferred must have the shape it was learned in.",
-                                     "Leave out the --set that changes it, or begin with nothing: --init scratch.")])
-    if not isinstance(model.network, Features):        # a mix is not what it learned to read
+        raise Faults(
+            [
+                *faults,
+                Fault(
+                    "what is transferred must have the shape it was learned in.",
+                    "Leave out the --set that changes it, or begin with nothing: --init scratch.",
+                ),
+            ]
+        )
+    if not isinstance(model.network, Features):  # a mix is not what it learned to read
         _pooler(model, loaded)
 
 
@@ -98,8 +124,11 @@ def _theirs(model: Model, loaded: Loaded) -> dict[str, Tensor]:
     given = network_of(loaded).weights()
     if not isinstance(model.network, Features) or isinstance(network_of(loaded).network, Features):
         return given
-    return {f"network.trunk.{name.removeprefix('network.')}": weight for name, weight in given.items()
-            if name.startswith("network.")}
+    return {
+        f"network.trunk.{name.removeprefix('network.')}": weight
+        for name, weight in given.items()
+        if name.startswith("network.")
+    }
 
 
 def _fits(given: Tensor, weight: Tensor, grown: bool, positions: bool) -> bool:
@@ -110,9 +139,14 @@ def _fits(given: Tensor, weight: Tensor, grown: bool, positions: bool) -> bool:
 
 def _pooler(model: Model, loaded: Loaded) -> None:
     """The dense layer that a pretrained model has already learned to read sentences with, whichever head it was in."""
-    mine = [head.pool for name, head in model.heads.items()
-            if getattr(head, "pool", None) is not None and name not in network_of(loaded).heads]
-    other = next((head.pool for head in network_of(loaded).heads.values() if getattr(head, "pool", None) is not None), None)
+    mine = [
+        head.pool
+        for name, head in model.heads.items()
+        if getattr(head, "pool", None) is not None and name not in network_of(loaded).heads
+    ]
+    other = next(
+        (head.pool for head in network_of(loaded).heads.values() if getattr(head, "pool", None) is not None), None
+    )
     unread = {name.rsplit(".", 1)[-1]: tensor for name, tensor in loaded.unread.items()}
     given = other.state_dict() if other is not None else unread
     for pool in mine if set(given) == {"weight", "bias"} else []:
@@ -122,7 +156,9 @@ def _pooler(model: Model, loaded: Loaded) -> None:
 def _shuffle(network: nn.Module, seed: int) -> None:
     """The same numbers in every weight, each in another place: what is left is their size, not what was learned."""
     for name, weight in network.named_parameters():
-        order = torch.randperm(weight.numel(), generator=torch.Generator().manual_seed(number_of("shuffle", seed, name)))
+        order = torch.randperm(
+            weight.numel(), generator=torch.Generator().manual_seed(number_of("shuffle", seed, name))
+        )
         with torch.no_grad():
             weight.copy_(weight.flatten()[order].view_as(weight))
 

@@ -12,7 +12,9 @@ from foreword.basics.seeds import chance, number_of
 from foreword.tasks.example import Example, groups
 from foreword.tasks.labelled_task import LabelledTask
 
-DEV = 500        # examples: a share of so many is known to 4.4 points at worst, and who has few labels has no more to choose by
+DEV = (
+    500  # examples: a share of so many is known to 4.4 points at worst, and who has few labels has no more to choose by
+)
 
 
 def label_subset(task: LabelledTask, count: int | None, seed: int) -> LabelledTask:
@@ -24,7 +26,7 @@ def label_subset(task: LabelledTask, count: int | None, seed: int) -> LabelledTa
     if len(whole) <= most:
         return replace(task, train=train)
     note = f"dev is cut from {len(whole):,} to {most:,}: with few labels there are no more to choose by."
-    return replace(task, train=train, dev=drawn(task.dev, most, 0), notes=(*task.notes, note))        # one dev for all seeds
+    return replace(task, train=train, dev=drawn(task.dev, most, 0), notes=(*task.notes, note))  # one dev for all seeds
 
 
 def training_subset(task: LabelledTask, count: int | None, seed: int) -> tuple[Example, ...]:
@@ -35,8 +37,10 @@ def training_subset(task: LabelledTask, count: int | None, seed: int) -> tuple[E
     if not 1 <= count <= there:
         raise Fault(f"--labels {count:,}: {task.name} has {there:,} training examples.", "Give fewer, or leave it out.")
     if count < classes > 1:
-        raise Fault(f"--labels {count:,}: {task.name} has {classes} classes, and each needs an example.",
-                    f"Give at least --labels {classes}.")
+        raise Fault(
+            f"--labels {count:,}: {task.name} has {classes} classes, and each needs an example.",
+            f"Give at least --labels {classes}.",
+        )
     return drawn(task.train, count, seed)
 
 
@@ -51,8 +55,14 @@ def strata(examples: Sequence[Example]) -> dict[str, list[str]]:
 
 def drawn(examples: Sequence[Example], count: int, seed: int) -> tuple[Example, ...]:
     """So many groups, in the order they had."""
-    ordered = [sorted(names, key=lambda name: (number_of("subset", seed, name), name)) for names in strata(examples).values()]
-    taken = {name for names, part in zip(ordered, shared_out([len(names) for names in ordered], count)) for name in names[:part]}
+    ordered = [
+        sorted(names, key=lambda name: (number_of("subset", seed, name), name)) for names in strata(examples).values()
+    ]
+    taken = {
+        name
+        for names, part in zip(ordered, shared_out([len(names) for names in ordered], count))
+        for name in names[:part]
+    }
     return tuple(example for number, example in enumerate(examples) if (example.group or str(number)) in taken)
 
 
@@ -74,4 +84,6 @@ def exchanged(task: LabelledTask, seed: int) -> LabelledTask:
     """The same training examples and the same labels, which of them is whose left to chance."""
     labels = task.learn.shuffled_labels(task.train, chance(number_of("exchanged", seed)))
     train = tuple(replace(example, label=label) for example, label in zip(task.train, labels, strict=True))
-    return replace(task, train=train, notes=(*task.notes, "the labels of the training examples were exchanged by chance."))
+    return replace(
+        task, train=train, notes=(*task.notes, "the labels of the training examples were exchanged by chance.")
+    )

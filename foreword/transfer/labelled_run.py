@@ -41,14 +41,14 @@ from foreword.transfer.label_subset import label_subset
 from foreword.transfer.model_card import card, shared_card
 from foreword.transfer.tuning import Tuning
 
-FEW = 100        # steps: below, a network has hardly moved (Mosbach et al. 2021 take far more)
+FEW = 100  # steps: below, a network has hardly moved (Mosbach et al. 2021 take far more)
 
 
 @dataclass(frozen=True)
 class Subject:
     """One of the tasks, ready to be learned and asked."""
 
-    name: str                        # in the run; empty where it is the only one
+    name: str  # in the run; empty where it is the only one
     task: LabelledTask
     kind: TransferKind
     objective: FromExamples
@@ -61,8 +61,14 @@ class Subject:
     def facts(self) -> JsonObject:
         """What the passport says of it, so that its examples can be read again."""
         task = self.task
-        return {"name": task.name, "kind": task.kind, "learn": task.learn.model_dump(mode="json"), "labels": list(task.labels),
-                "examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)}, "notes": list(task.notes)}
+        return {
+            "name": task.name,
+            "kind": task.kind,
+            "learn": task.learn.model_dump(mode="json"),
+            "labels": list(task.labels),
+            "examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)},
+            "notes": list(task.notes),
+        }
 
     def sizes(self) -> str:
         return f"{len(self.task.train):,} training examples, dev {len(self.task.dev):,}, test {len(self.task.test):,}"
@@ -72,13 +78,21 @@ def opened(model: str | Path) -> Loaded:
     """A model that can be fine-tuned."""
     loaded = open_model(model)
     if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
-        raise Fault(f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
-                    + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt."))
+        raise Fault(
+            f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
+            + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt.")
+        )
     return loaded
 
 
-def labelled_run(recipe: Recipe, tasks: Sequence[LabelledTask], run: RunFolder, loaded: Loaded, how: Tuning,
-                 hardware: Hardware | None = None) -> RunLoop:
+def labelled_run(
+    recipe: Recipe,
+    tasks: Sequence[LabelledTask],
+    run: RunFolder,
+    loaded: Loaded,
+    how: Tuning,
+    hardware: Hardware | None = None,
+) -> RunLoop:
     """All is there to begin, and nothing written."""
     assert loaded.tokenizer is not None
     assert isinstance(recipe.batches, Examples)
@@ -88,11 +102,14 @@ def labelled_run(recipe: Recipe, tasks: Sequence[LabelledTask], run: RunFolder, 
     workload = LabelledWorkload(recipe, tasks, Encoder(input_format, tokenizer, recipe.batches), how)
     trained = {one.name: one.train for one in workload.subjects}
     several = workload.together is not None
-    cutter: Cutter = (TaskCutter(trained, spec.batch_size, spec.seed) if several else
-                      recipe.batches.of(trained[""], spec.batch_size, spec.seed))
+    cutter: Cutter = (
+        TaskCutter(trained, spec.batch_size, spec.seed)
+        if several
+        else recipe.batches.of(trained[""], spec.batch_size, spec.seed)
+    )
     model = initial_model(recipe, loaded, tokenizer, how.init, how.layers)
     loop = RunLoop(recipe, model, tokenizer, cutter, workload, run, hardware, how.patience)
-    if several:        # tasks differ in the size of their batches: what fits of the first says nothing of the others
+    if several:  # tasks differ in the size of their batches: what fits of the first says nothing of the others
         assert isinstance(loop.learner, GradientLearner)
         loop.learner.share = loop.learner.spec.micro_batch or spec.batch_size
     return loop
@@ -110,8 +127,10 @@ def completed(loop: RunLoop, model: str | Path) -> RunFolder:
         say(f"{run.path}: this run is finished; nothing is left to do.")
         return run
     if "diverged" in before:
-        raise Diverged(f"{run.path}: the loss of this run ran away, or became no number, after step {before['diverged']:,}.",
-                       "It would be so again. Choose another --learning-rate, and another --out or remove that folder.")
+        raise Diverged(
+            f"{run.path}: the loss of this run ran away, or became no number, after step {before['diverged']:,}.",
+            "It would be so again. Choose another --learning-rate, and another --out or remove that folder.",
+        )
     loop.resume()
     try:
         loop.go()
@@ -152,22 +171,34 @@ class LabelledWorkload:
     def alone(self, model: Model, one: Subject) -> Model:
         """The network and the head of one task, without what was only learned beside it."""
         name = one.objective.name
-        return self.together.alone(model, one.name) if self.together else Model(model.network, {name: model.heads[name]})
+        return (
+            self.together.alone(model, one.name) if self.together else Model(model.network, {name: model.heads[name]})
+        )
 
     def logged(self, loop: RunLoop) -> JsonObject:
         return {}
 
     def evaluate(self, loop: RunLoop) -> Evaluation:
-        loop.model.eval()            # all of it: what reads one head leaves the others as they were
+        loop.model.eval()  # all of it: what reads one head leaves the others as they were
         losses: dict[str, float] = {}
         scores: dict[str, float] = {}
         chosen = []
         for one in self.subjects:
-            said = answer_examples(self.alone(loop.model, one), one.objective, one.kind, one.task.dev, one.dev, loop.tokenizer,
-                                   loop.hardware, watch=lambda share: loop.show("dev", share))
+            said = answer_examples(
+                self.alone(loop.model, one),
+                one.objective,
+                one.kind,
+                one.task.dev,
+                one.dev,
+                loop.tokenizer,
+                loop.hardware,
+                watch=lambda share: loop.show("dev", share),
+            )
             found = scored(one.task.metrics, one.task.labels, one.task.dev, said.labels, False)
-            losses[f"nll.{one.name or one.objective.name}"] = said.loss if math.isfinite(said.loss) else 0.0   # no label of dev
-            scores |= {one.key(each.metric): each.value for each in found}                                     # can be learned
+            losses[f"nll.{one.name or one.objective.name}"] = (
+                said.loss if math.isfinite(said.loss) else 0.0
+            )  # no label of dev
+            scores |= {one.key(each.metric): each.value for each in found}  # can be learned
             chosen.append(scores[one.key(one.task.metrics[0])])
         return Evaluation(losses, {"dev": scores}, sum(chosen) / len(chosen))
 
@@ -181,39 +212,56 @@ class LabelledWorkload:
                 loop.run.publish(recipe, model, loop.tokenizer, about)
                 return
             _write(loop.run.path / f"model-{one.name}", recipe, model, loop, about)
-        loop.run.publish(self.recipe, loop.model, loop.tokenizer, shared_card(self.recipe, [one.task for one in self.subjects]))
+        loop.run.publish(
+            self.recipe, loop.model, loop.tokenizer, shared_card(self.recipe, [one.task for one in self.subjects])
+        )
 
     def finish(self, loop: RunLoop) -> JsonObject:
-        best = network_of(open_model(loop.run.path))         # as others will open it
+        best = network_of(open_model(loop.run.path))  # as others will open it
         best.to(loop.hardware.device)
         found: JsonObject = {}
         lines: list[str] = []
         for one in self.subjects:
             model = self.alone(best, one)
-            scores = {split: self._examined(model, one, split, examples, loop, lines)
-                      for split, examples in (("dev", one.task.dev), ("test", one.task.test))}
+            scores = {
+                split: self._examined(model, one, split, examples, loop, lines)
+                for split, examples in (("dev", one.task.dev), ("test", one.task.test))
+            }
             found |= {one.name: scores} if one.name else scores
         write_text(loop.run.path / "predictions.jsonl", "".join(lines))
         progress, model_folder = loop.trainer.progress, loop.run.path / "model"
         named, where = self.subjects[0].task.name, f"model in {model_folder}"
         if self.together:
             named, where = f"{len(self.subjects)} tasks", f"models in {model_folder} and model-TASK beside it"
-        say(f"{named}: {progress.step:,} steps in {duration(progress.seconds)}, the best on dev after step "
-            f"{progress.best['step']:,.0f}; {where}")
+        say(
+            f"{named}: {progress.step:,} steps in {duration(progress.seconds)}, the best on dev after step "
+            f"{progress.best['step']:,.0f}; {where}"
+        )
         return {"scores": found}
 
-    def _examined(self, model: Model, one: Subject, split: str, examples: Sequence[Example], loop: RunLoop,
-                  lines: list[str]) -> JsonObject:
+    def _examined(
+        self, model: Model, one: Subject, split: str, examples: Sequence[Example], loop: RunLoop, lines: list[str]
+    ) -> JsonObject:
         """Scores of a split; what was predicted is added to the lines of predictions.jsonl."""
         encoded = one.kind.encode(examples, one.task.labels, self.encoder)
         with ticking(f"{one.task.name} {split}") as ticker:
-            said = answer_examples(model, one.objective, one.kind, examples, encoded, loop.tokenizer, loop.hardware,
-                                   watch=ticker.update)
+            said = answer_examples(
+                model, one.objective, one.kind, examples, encoded, loop.tokenizer, loop.hardware, watch=ticker.update
+            )
         about = {"task": one.name, "split": split} if one.name else {"split": split}
-        lines += [json.dumps({**about, **prediction_record(example, answer)}, ensure_ascii=False) + "\n"
-                  for example, answer in zip(examples, said.answers)]
-        return {each.metric: {"value": each.value, "interval": list(each.interval), "count": each.count, "shown": each.shown}
-                for each in scored(one.task.metrics, one.task.labels, examples, said.labels, True)}
+        lines += [
+            json.dumps({**about, **prediction_record(example, answer)}, ensure_ascii=False) + "\n"
+            for example, answer in zip(examples, said.answers)
+        ]
+        return {
+            each.metric: {
+                "value": each.value,
+                "interval": list(each.interval),
+                "count": each.count,
+                "shown": each.shown,
+            }
+            for each in scored(one.task.metrics, one.task.labels, examples, said.labels, True)
+        }
 
     def tokens(self, loop: RunLoop) -> float:
         """How many it will read, about."""
@@ -228,16 +276,20 @@ class LabelledWorkload:
                 say(f"{one.task.name}: {note}")
             if one.name:
                 assert isinstance(loop.cutter, TaskCutter)
-                say(f"{one.task.name} ({one.task.learn.in_words}): {one.sizes()}, "
-                    f"{loop.cutter.counts[one.name]:,} batches in an epoch")
+                say(
+                    f"{one.task.name} ({one.task.learn.in_words}): {one.sizes()}, "
+                    f"{loop.cutter.counts[one.name]:,} batches in an epoch"
+                )
         one = self.subjects[0]
         if cut:
             say(cut if one.name else f"{one.task.name}: {cut}")
         if one.name:
             say(f"{self.recipe.name}: {size}, {_budget(loop)}, on {loop.hardware}")
             return {"tasks": {one.name: one.facts() for one in self.subjects}, "tuning": how}
-        say(f"{self.recipe.name} on {one.task.name} ({one.task.learn.in_words}): {size}, {one.sizes()}, {_budget(loop)}, "
-            f"on {loop.hardware}")
+        say(
+            f"{self.recipe.name} on {one.task.name} ({one.task.learn.in_words}): {size}, {one.sizes()}, {_budget(loop)}, "
+            f"on {loop.hardware}"
+        )
         truncated = {"texts": len(self.encoder.truncated), "tokens": sum(self.encoder.truncated.values())}
         return {"task": {**one.facts(), "shortened": truncated}, "tuning": how}
 
@@ -251,4 +303,6 @@ def _budget(loop: RunLoop) -> str:
     said, steps = f"budget {loop.trainer.budget.written}", loop.steps()
     if steps is None:
         return said
-    return f"{said}, {steps:,} steps" + (" (few: a smaller --batch-size or more --epochs make more)" if steps < FEW else "")
+    return f"{said}, {steps:,} steps" + (
+        " (few: a smaller --batch-size or more --epochs make more)" if steps < FEW else ""
+    )

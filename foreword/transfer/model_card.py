@@ -18,8 +18,10 @@ READ = {
 
 def shared_card(recipe: Recipe, tasks: Sequence[LabelledTask]) -> str:
     """Of a network that several tasks share."""
-    return (f"# {recipe.name}, fine-tuned on {', '.join(task.name for task in tasks)}\n\nOne trunk and a head for each task. "
-            "This folder opens with Foreword; `model-TASK` beside it holds the trunk and one head.\n")
+    return (
+        f"# {recipe.name}, fine-tuned on {', '.join(task.name for task in tasks)}\n\nOne trunk and a head for each task. "
+        "This folder opens with Foreword; `model-TASK` beside it holds the trunk and one head.\n"
+    )
 
 
 def card(recipe: Recipe, task: LabelledTask, progress: Progress) -> str:

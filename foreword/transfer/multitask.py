@@ -26,7 +26,7 @@ from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.labelled_run import completed, labelled_run, opened
 from foreword.transfer.tuning import Tuning
 
-IN_STEPS = ("steps", "skip", "order")   # settings of a stepwise head that one layer has not
+IN_STEPS = ("steps", "skip", "order")  # settings of a stepwise head that one layer has not
 
 
 def name_of(task: LabelledTask) -> str:
@@ -40,7 +40,9 @@ def folder_of(model: Path, task: LabelledTask) -> Path:
     return own if (own / "config.json").is_file() else model
 
 
-def recipe_for_tasks(recipe: Recipe, loaded: Loaded, tasks: Sequence[LabelledTask], settings: Sequence[str] = ()) -> Recipe:
+def recipe_for_tasks(
+    recipe: Recipe, loaded: Loaded, tasks: Sequence[LabelledTask], settings: Sequence[str] = ()
+) -> Recipe:
     """A recipe whose objective is `by_task`, with these tasks, for a pretrained network and its tokenizer.
 
     One task alone is the control: the same head, and nothing learned from others.
@@ -52,14 +54,22 @@ def recipe_for_tasks(recipe: Recipe, loaded: Loaded, tasks: Sequence[LabelledTas
         raise Fault(f"every task needs a name of its own (twice: {', '.join(twice)}).")
     said = recipe.objective
     if not isinstance(said, ByTask):
-        raise Fault(f"{recipe.name} does not learn from labelled tasks.", "One task is learned with:  foreword finetune RUN TASK")
+        raise Fault(
+            f"{recipe.name} does not learn from labelled tasks.",
+            "One task is learned with:  foreword finetune RUN TASK",
+        )
     if isinstance(network_of(loaded).network, Features):
         raise Fault("this model is frozen, and only its features are read: tasks have nothing to share.")
     reading = input_format_of(loaded.recipe).reading
     objectives = [_objective(said, loaded, task, reading) for task in tasks]
-    values = loaded.recipe.values() | {"name": recipe.name, "paper": recipe.paper, "extends": recipe.extends, "size": ""}
+    values = loaded.recipe.values() | {
+        "name": recipe.name,
+        "paper": recipe.paper,
+        "extends": recipe.extends,
+        "size": "",
+    }
     network, training = values["network"], recipe.training.model_dump(mode="json", exclude_none=True)
-    wider = getattr(recipe.network, "width", 0) / network["width"]        # a narrower network bears a larger rate
+    wider = getattr(recipe.network, "width", 0) / network["width"]  # a narrower network bears a larger rate
     training["optimizer"]["learning_rate"] *= max(1.0, wider)
     values["objective"] = said.model_copy(update={"names": names, "tasks": objectives}).model_dump(mode="json")
     values["batches"] = {"kind": "examples"} | ({} if network.get("context") else {"length": UNLIMITED})
@@ -72,7 +82,7 @@ def _objective(said: ByTask, loaded: Loaded, task: LabelledTask, reading: Readin
     fresh = transfer_kind_of(task.kind).objective(task.labels, reading, DROPOUT, task.train)
     made = continued_objective(loaded, fresh)
     values = made.model_dump(mode="json")
-    if type(made).model_fields["dropout"].default:                       # spans have none
+    if type(made).model_fields["dropout"].default:  # spans have none
         values["dropout"] = said.dropouts.get(task.name, DROPOUT)
     if said.pairs in transfer_kind_of(task.kind).objectives and reading == "first" and values["kind"] != said.pairs:
         values = {name: value for name, value in values.items() if name not in IN_STEPS} | {"kind": said.pairs}
@@ -80,14 +90,28 @@ def _objective(said: ByTask, loaded: Loaded, task: LabelledTask, reading: Readin
     return found
 
 
-def multitask(model: str | Path, tasks: Sequence[LabelledTask], out: Path, settings: Sequence[str] = (),
-              recipe: Recipe | None = None, labels: int | None = None, init: str = "pretrained",
-              hardware: Hardware | None = None) -> RunFolder:
+def multitask(
+    model: str | Path,
+    tasks: Sequence[LabelledTask],
+    out: Path,
+    settings: Sequence[str] = (),
+    recipe: Recipe | None = None,
+    labels: int | None = None,
+    init: str = "pretrained",
+    hardware: Hardware | None = None,
+) -> RunFolder:
     """Train one network on all the tasks until the budget is spent. A run that stopped goes on from its last checkpoint."""
     loaded = opened(model)
     made = recipe_for_tasks(recipe or loader.load("mt-dnn"), loaded, tasks, settings)
     spec, budget = made.training, Budget.parse(made.training.budget)
     rate = made.values()["training"]["optimizer"]["learning_rate"]
-    how = Tuning(budget.amount if budget.unit == "epochs" else 0.0, spec.batch_size, rate, spec.seed, labels, init,
-                 settings=tuple(settings))
+    how = Tuning(
+        budget.amount if budget.unit == "epochs" else 0.0,
+        spec.batch_size,
+        rate,
+        spec.seed,
+        labels,
+        init,
+        settings=tuple(settings),
+    )
     return completed(labelled_run(made, tasks, RunFolder(out), loaded, how, hardware), model)

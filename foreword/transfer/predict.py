@@ -36,7 +36,7 @@ class Taught:
 
     name: str
     folder: Path
-    learn: LabelledKind | None = None             # None: nothing says how its examples were read
+    learn: LabelledKind | None = None  # None: nothing says how its examples were read
 
 
 def is_tuned(path: Path) -> bool:
@@ -87,12 +87,18 @@ class Predictor:
         self.loaded: Loaded = open_model(said.folder)
         self.objective = task_of(self.loaded.recipe)
         if self.objective is None:
-            raise Fault(f"{path} is not a fine-tuned run or model.", "Make one:  foreword finetune MODEL TASK --out RUN")
+            raise Fault(
+                f"{path} is not a fine-tuned run or model.", "Make one:  foreword finetune MODEL TASK --out RUN"
+            )
         if isinstance(self.objective, ByTask):
-            raise Fault(f"{path} has a head for each of {', '.join(self.objective.names)}.",
-                        "Give the run it is of, and --task; or the folder model-TASK beside it.")
+            raise Fault(
+                f"{path} has a head for each of {', '.join(self.objective.names)}.",
+                "Give the run it is of, and --task; or the folder model-TASK beside it.",
+            )
         if self.loaded.tokenizer is None:
-            raise Fault(f"{path} has no tokenizer.", "Copy the files of its tokenizer (tokenizer.json) into the folder.")
+            raise Fault(
+                f"{path} has no tokenizer.", "Copy the files of its tokenizer (tokenizer.json) into the folder."
+            )
         cut = self.loaded.recipe.batches
         assert isinstance(cut, Examples)
         self.kinds: Sequence[str] = (self.learn.kind,) if self.learn else answered_by(self.objective.kind)
@@ -110,20 +116,32 @@ class Predictor:
 
     def of_texts(self, texts: Sequence[str | tuple[str, ...]]) -> list[Example]:
         """Examples that are a text each, or a pair of texts."""
-        single, pair = any(LABELLED_KINDS.find(kind).lines for kind in self.kinds), bool(set(self.kinds) & set(TWO_TEXTS))
+        single, pair = (
+            any(LABELLED_KINDS.find(kind).lines for kind in self.kinds),
+            bool(set(self.kinds) & set(TWO_TEXTS)),
+        )
         found = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
         for one in found:
             if len(one) > 2 or not (single, pair)[len(one) - 1]:
                 wanted = " or ".join(["a text"] * single + ["a pair of texts"] * pair)
-                raise Fault(f"{self.name} answers to {wanted or f'examples of the kind {self.kinds[0]}'}, not to {one!r}.",
-                            "" if wanted else "Give a file:  foreword predict RUN FILE")
+                raise Fault(
+                    f"{self.name} answers to {wanted or f'examples of the kind {self.kinds[0]}'}, not to {one!r}.",
+                    "" if wanted else "Give a file:  foreword predict RUN FILE",
+                )
         return [_example(number, *one) for number, one in enumerate(found, 1)]
 
     def predict(self, examples: Sequence[Example]) -> Answers:
         encoded = self.task_kind.encode(examples, self.labels, self.encoder)
         with ticking(f"{len(examples):,} examples") as ticker:
-            return answer_examples(network_of(self.loaded), self.objective, self.task_kind, examples, encoded, self.tokenizer,
-                                   watch=ticker.update)
+            return answer_examples(
+                network_of(self.loaded),
+                self.objective,
+                self.task_kind,
+                examples,
+                encoded,
+                self.tokenizer,
+                watch=ticker.update,
+            )
 
 
 def _way(recipe: Recipe, tokenizer: Tokenizer) -> InputFormat:
@@ -138,9 +156,11 @@ def lines_of(path: Path, kinds: Sequence[str]) -> list[Example]:
         raise Fault(f"{path} is not there.")
     needed = [LABELLED_KINDS.find(kind) for kind in kinds]
     if not any(kind.lines for kind in needed):
-        raise Fault(f"{path} has one text on a line; {needed[0].in_words} needs more than that.",
-                    f"Give a csv, tsv or jsonl with the columns {needed[0].columns_in_words(False)}, "
-                    "or as they were named in training.")
+        raise Fault(
+            f"{path} has one text on a line; {needed[0].in_words} needs more than that.",
+            f"Give a csv, tsv or jsonl with the columns {needed[0].columns_in_words(False)}, "
+            "or as they were named in training.",
+        )
     found = [_example(number, line.strip()) for number, line in numbered(path) if line.strip()]
     if not found:
         raise Fault(f"{path} holds no text.")

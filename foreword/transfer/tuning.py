@@ -13,24 +13,32 @@ from foreword.transfer.initial_weights import INITS
 class Tuning:
     epochs: float = 3.0
     batch_size: int = 32
-    learning_rate: float | None = None       # None: the published one, in proportion larger for a narrower network
+    learning_rate: float | None = None  # None: the published one, in proportion larger for a narrower network
     seed: int = 0
-    labels: int | None = None                # so many training examples, with the shares of the classes kept; None: all
+    labels: int | None = None  # so many training examples, with the shares of the classes kept; None: all
     init: str = "pretrained"
-    layers: int | None = None                # blocks that are transferred, from below; the others are re-initialised. None: all
-    aux: float = 0.0                         # weight of guessing the tokens of the examples as well (Radford et al.: 0.5)
-    patience: int | None = None              # evaluations without a better one after which it ends; None: it never does
-    settings: tuple[str, ...] = ()           # as --set
-    features: str = ""                       # the trunk is frozen, and its layers, mixed, are read so: linear, bilstm
+    layers: int | None = None  # blocks that are transferred, from below; the others are re-initialised. None: all
+    aux: float = 0.0  # weight of guessing the tokens of the examples as well (Radford et al.: 0.5)
+    patience: int | None = None  # evaluations without a better one after which it ends; None: it never does
+    settings: tuple[str, ...] = ()  # as --set
+    features: str = ""  # the trunk is frozen, and its layers, mixed, are read so: linear, bilstm
 
     def check(self) -> None:
-        faults = [f"{name} must be {words} (it says {value})." for name, words, value, right in (
-            ("epochs", "more than 0", self.epochs, self.epochs > 0), ("aux", "at least 0", self.aux, self.aux >= 0),
-            ("patience", "at least 1", self.patience, (self.patience or 1) > 0),
-            ("layers", "at least 0", self.layers, (self.layers or 0) >= 0)) if not right]
+        faults = [
+            f"{name} must be {words} (it says {value})."
+            for name, words, value, right in (
+                ("epochs", "more than 0", self.epochs, self.epochs > 0),
+                ("aux", "at least 0", self.aux, self.aux >= 0),
+                ("patience", "at least 1", self.patience, (self.patience or 1) > 0),
+                ("layers", "at least 0", self.layers, (self.layers or 0) >= 0),
+            )
+            if not right
+        ]
         if self.init not in INITS:
             faults.append(f"init must be one of {', '.join(INITS)}.{did_you_mean(self.init, INITS)}")
         if self.features not in ("", *READERS.names()):
-            faults.append(f"features must be one of {', '.join(READERS.names())}.{did_you_mean(self.features, READERS.names())}")
+            faults.append(
+                f"features must be one of {', '.join(READERS.names())}.{did_you_mean(self.features, READERS.names())}"
+            )
         if faults:
             raise Fault(" ".join(faults))

@@ -10,8 +10,8 @@ import numpy as np
 
 from foreword.text.words import HAN
 
-WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")        # a Chinese character is a word
-POWERS = (0.0, 0.5, 1.0)                             # of the length by which what is shared is divided
+WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+")  # a Chinese character is a word
+POWERS = (0.0, 0.5, 1.0)  # of the length by which what is shared is divided
 
 
 def words(text: str) -> list[str]:

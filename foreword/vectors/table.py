@@ -31,8 +31,8 @@ class VectorTableSpec(Spec):
 class VectorTable:
     def __init__(self, vocabulary: Vocabulary, width: int):
         self.vocabulary, self.width = vocabulary, width
-        self.vectors = np.zeros((vocabulary.size, width), np.float32)        # of a token itself
-        self.outputs = np.zeros((vocabulary.size, width), np.float32)        # of a token that is guessed
+        self.vectors = np.zeros((vocabulary.size, width), np.float32)  # of a token itself
+        self.outputs = np.zeros((vocabulary.size, width), np.float32)  # of a token that is guessed
 
     def begin(self, seed: int) -> None:
         """Vectors are drawn uniformly within half over the width, outputs are zero (word2vec)."""

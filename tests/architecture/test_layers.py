@@ -56,43 +56,83 @@ def test_every_room_has_a_place_in_the_contract() -> None:
     assert contract()["exhaustive"] is True
 
 
-@pytest.mark.parametrize("words", [["--help"], ["--version"], ["list"], ["list", "recipes", "--json"], ["tree"], ["train", "--help"], ["tokens", "--help"]],
-                         ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--help"],
+        ["--version"],
+        ["list"],
+        ["list", "recipes", "--json"],
+        ["tree"],
+        ["train", "--help"],
+        ["tokens", "--help"],
+    ],
+    ids=" ".join,
+)
 def test_no_torch_where_none_is_needed(words) -> None:
-    code = ("import sys\nfrom foreword.cli.main import main\n"
-            f"sys.argv = ['foreword', *{words!r}]\n"
-            "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code, ended.code\n"
-            "heavy = {'torch', 'transformers', 'matplotlib', 'tokenizers', 'pyarrow'} & set(sys.modules)\n"
-            "print('HEAVY', sorted(heavy), file=sys.stderr)\n")
+    code = (
+        "import sys\nfrom foreword.cli.main import main\n"
+        f"sys.argv = ['foreword', *{words!r}]\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "heavy = {'torch', 'transformers', 'matplotlib', 'tokenizers', 'pyarrow'} & set(sys.modules)\n"
+        "print('HEAVY', sorted(heavy), file=sys.stderr)\n"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     assert ended.stdout
     assert "HEAVY []" in ended.stderr
 
 
-@pytest.mark.parametrize("words", [["list", "networks"], ["list", "objectives"], ["list", "tokenizers"], ["list", "cuts"], ["list", "tasks"],
-                                   ["show", "gpt2"], ["diff", "gpt1", "gpt2"], ["check", "bert", "kneser-ney"],
-                                   ["show", "gtp2"], ["diff", "gpt1", "gtp2"], ["train", "bret", "--data", "x"], ["plan", "bret"],
-                                   ["preview", "bret", "--data", "x"], ["study", "bret", "--data", "x"],
-                                   ["import", "nowhere", "--out", "x"],
-                                   ["test", "runs/nowhere", "mrpc"], ["harness", "runs/nowhere"], ["probe", "mprc"],
-                                   ["dialogue", "runs/nowhere", "--data", "x"], ["study", "runs/nowhere", "mrpc"], ["generate", "runs/nowhere"],
-                                   ["chat", "runs/nowhere"], ["evaluate", "runs/nowhere"], ["evaluate", "runs/nowhere", "lambada"],
-                                   ["finetune", "runs/nowhere", "mrpc"], ["predict", "runs/nowhere", "x.txt"],
-                                   ["export", "runs/nowhere", "--out", "x"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "networks"],
+        ["list", "objectives"],
+        ["list", "tokenizers"],
+        ["list", "cuts"],
+        ["list", "tasks"],
+        ["show", "gpt2"],
+        ["diff", "gpt1", "gpt2"],
+        ["check", "bert", "kneser-ney"],
+        ["show", "gtp2"],
+        ["diff", "gpt1", "gtp2"],
+        ["train", "bret", "--data", "x"],
+        ["plan", "bret"],
+        ["preview", "bret", "--data", "x"],
+        ["study", "bret", "--data", "x"],
+        ["import", "nowhere", "--out", "x"],
+        ["test", "runs/nowhere", "mrpc"],
+        ["harness", "runs/nowhere"],
+        ["probe", "mprc"],
+        ["dialogue", "runs/nowhere", "--data", "x"],
+        ["study", "runs/nowhere", "mrpc"],
+        ["generate", "runs/nowhere"],
+        ["chat", "runs/nowhere"],
+        ["evaluate", "runs/nowhere"],
+        ["evaluate", "runs/nowhere", "lambada"],
+        ["finetune", "runs/nowhere", "mrpc"],
+        ["predict", "runs/nowhere", "x.txt"],
+        ["export", "runs/nowhere", "--out", "x"],
+    ],
+    ids=" ".join,
+)
 def test_settings_and_mistyped_names_import_no_torch(words) -> None:
-    code = (f"import sys\nfrom foreword.cli.main import main\nsys.argv = ['foreword', *{words!r}]\n"
-            "try:\n    main()\nexcept SystemExit as ended:\n    assert ended.code in (0, None, 2), ended.code\n"
-            "assert 'torch' not in sys.modules, 'torch was imported'\n")
+    code = (
+        f"import sys\nfrom foreword.cli.main import main\nsys.argv = ['foreword', *{words!r}]\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert ended.code in (0, None, 2), ended.code\n"
+        "assert 'torch' not in sys.modules, 'torch was imported'\n"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert ended.returncode == 0, ended.stderr
     assert bool(ended.stdout) != bool(ended.stderr)
 
 
 def test_making_a_store_imports_no_torch(tmp_path) -> None:
-    code = (f"import sys\nfrom foreword.cli.main import main\n"
-            f"sys.argv = ['foreword', 'tokens', '--train', 'README.md', '--vocabulary', '300', '--out', {str(tmp_path / 'store')!r}]\n"
-            "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code\n"
-            "assert 'torch' not in sys.modules, 'torch was imported'\n")
+    code = (
+        f"import sys\nfrom foreword.cli.main import main\n"
+        f"sys.argv = ['foreword', 'tokens', '--train', 'README.md', '--vocabulary', '300', '--out', {str(tmp_path / 'store')!r}]\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code\n"
+        "assert 'torch' not in sys.modules, 'torch was imported'\n"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "store/store.json").is_file()
@@ -100,7 +140,10 @@ def test_making_a_store_imports_no_torch(tmp_path) -> None:
 
 def test_importing_foreword_is_light() -> None:
     code = "import sys, foreword; assert 'torch' not in sys.modules; assert foreword.__version__; print('ok')"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout == "ok\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+        == "ok\n"
+    )
 
 
 @pytest.mark.thorough
@@ -108,13 +151,17 @@ def test_core_dependencies_are_enough_to_import_everything() -> None:
     """`make demo` installs no extra, and neither does `pip install foreword`; harness.py is a class of lm-eval's."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = {re.split(r"[^\w-]", one)[0] for extra in project["optional-dependencies"].values() for one in extra}
-    modules = {{"scikit-learn": "sklearn", "import-linter": "importlinter"}.get(name, name.replace("-", "_")) for name in named}
-    code = ("import importlib, pkgutil, sys\n"
-            f"sys.modules.update(dict.fromkeys({sorted(modules)!r}))\n"
-            "import foreword\n"
-            "for module in pkgutil.walk_packages(foreword.__path__, 'foreword.'):\n"
-            "    if not module.name.endswith(('.__main__', '.harness')):\n"
-            "        importlib.import_module(module.name)\n")
+    modules = {
+        {"scikit-learn": "sklearn", "import-linter": "importlinter"}.get(name, name.replace("-", "_")) for name in named
+    }
+    code = (
+        "import importlib, pkgutil, sys\n"
+        f"sys.modules.update(dict.fromkeys({sorted(modules)!r}))\n"
+        "import foreword\n"
+        "for module in pkgutil.walk_packages(foreword.__path__, 'foreword.'):\n"
+        "    if not module.name.endswith(('.__main__', '.harness')):\n"
+        "        importlib.import_module(module.name)\n"
+    )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=ROOT)
     assert ended.returncode == 0, ended.stderr
 
@@ -146,11 +193,14 @@ def test_nothing_is_unpickled_nor_run() -> None:
         calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
         for call in calls:
             name = ast.unparse(call.func)
-            assert name not in ("eval", "exec", "torch.load", "torch.save", "pickle.load", "pickle.loads"), f"{path}: {name}"
+            assert name not in ("eval", "exec", "torch.load", "torch.save", "pickle.load", "pickle.loads"), (
+                f"{path}: {name}"
+            )
             assert not (name == "np.load" and any(word.arg == "allow_pickle" for word in call.keywords)), path
 
 
 # --- names and maps --------------------------------------------------------------------------------------------------
+
 
 def test_the_package_says_what_its_rooms_are() -> None:
     """The docstring is a map: every room but the workshop underneath (basics, parts) has its line, and no other has."""
@@ -161,14 +211,18 @@ def test_the_package_says_what_its_rooms_are() -> None:
 
 def test_the_map_in_the_readme_is_the_contract() -> None:
     readme = ROOT / "README.md"
-    named = re.findall(r"^\| `([a-z_]+)` \|", readme.read_text(encoding="utf-8").split("| room |")[1].split("\n\n")[0], re.M)
+    named = re.findall(
+        r"^\| `([a-z_]+)` \|", readme.read_text(encoding="utf-8").split("| room |")[1].split("\n\n")[0], re.M
+    )
     assert set(named) == rooms()
     assert len(named) == len(set(named))
 
 
 def test_the_map_in_the_docs_is_the_contract_in_its_order() -> None:
     page = (ROOT / "docs/explanation/architecture.md").read_text(encoding="utf-8")
-    drawn = [set(line[:29].replace("|", " ").split()) for line in page.split("```text\n")[1].split("```")[0].splitlines()]
+    drawn = [
+        set(line[:29].replace("|", " ").split()) for line in page.split("```text\n")[1].split("```")[0].splitlines()
+    ]
     layers = [{name.strip(" ()") for name in layer.split("|")} & rooms() for layer in contract()["layers"]]
     assert drawn == [layer for layer in layers if layer]
 
@@ -200,7 +254,9 @@ def test_a_recipe_is_named_by_year_and_name(path) -> None:
 
 
 def test_every_file_that_is_read_at_run_time_is_shipped() -> None:
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"]["package-data"]["foreword"]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["setuptools"][
+        "package-data"
+    ]["foreword"]
     for path in PACKAGE.rglob("*"):
         if path.is_file() and path.suffix not in (".py", ".pyc"):
             assert any(path.relative_to(PACKAGE).match(pattern) for pattern in settings), path
@@ -209,4 +265,7 @@ def test_every_file_that_is_read_at_run_time_is_shipped() -> None:
 def test_opening_a_model_does_not_import_the_compiler() -> None:
     """torch.compile is 0.7 seconds of imports that only a training that compiles needs."""
     code = "import sys, foreword.model; assert 'torch._dynamo' not in sys.modules; print('ok')"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout == "ok\n"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
+        == "ok\n"
+    )

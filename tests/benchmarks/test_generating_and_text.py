@@ -63,6 +63,7 @@ def test_a_small_race_of_writers(monkeypatch):
 
 # --- text ------------------------------------------------------------------------------------------------------------
 
+
 def test_text_is_repeated_until_there_is_enough(tmp_path):
     for name in "ab":
         (tmp_path / f"{name}.txt").write_text(f"{name} " * 500, encoding="utf-8")
@@ -83,7 +84,9 @@ def test_wikitext_only_where_it_is(tmp_path, monkeypatch):
     monkeypatch.setenv("FOREWORD_DATA", str(tmp_path))
     assert wikitext() is None
     (tmp_path / "wikitext-2").mkdir()
-    (tmp_path / "wikitext-2" / "train.part1.txt").write_text(" = One = \n a b\n = = Part = = \n c\n = Two = \n d\n", encoding="utf-8")
+    (tmp_path / "wikitext-2" / "train.part1.txt").write_text(
+        " = One = \n a b\n = = Part = = \n c\n = Two = \n d\n", encoding="utf-8"
+    )
     assert [article.split()[1] for article in wikitext() or []] == ["One", "Two"]
 
 
@@ -96,8 +99,11 @@ def small(tmp_path: Path) -> Path:
 
 def test_a_small_race_of_encoders(small):
     found = tokens.measure(0.06, [small], rounds=1, workers=[1], vocabulary=400)
-    assert set(found["candidates"]) >= {"tokenizers alone", "into a store, 1 worker, without marks",
-                                        "into a store, 1 worker, with marks"}
+    assert set(found["candidates"]) >= {
+        "tokenizers alone",
+        "into a store, 1 worker, without marks",
+        "into a store, 1 worker, with marks",
+    }
     for one in found["candidates"].values():
         assert one["per_core_second"] >= one["per_core_second_median"] > 0
     assert len(list(tokens.lines(found))) == 1 + len(found["candidates"])

@@ -23,7 +23,7 @@ def test_candidates_take_turns():
 
 def test_a_turn_lasts_as_long_as_it_is_given(monkeypatch):
     clock = iter(range(1000))
-    monkeypatch.setattr("benchmarks.race.time.perf_counter", lambda: float(next(clock)))        # a call takes a second
+    monkeypatch.setattr("benchmarks.race.time.perf_counter", lambda: float(next(clock)))  # a call takes a second
     found = race({"quick": lambda: None}, rounds=3, seconds=2.5)
     assert found["quick"].calls == 9
     assert found["quick"].first == found["quick"].best == found["quick"].median == 1.0
@@ -57,4 +57,4 @@ def test_every_way_to_read_works_on_any_length(length):
     assert float(ways["largest"]()) == 1
     assert float(ways["matrix times vector"]().sum()) == length // min(4096, length) * min(4096, length)
     pair = int(np.ones(2, np.float32).view(np.int64)[0])
-    assert set(ways["numpy, a thread for each core"]()) <= {pair, 0}       # 0: a core without a share
+    assert set(ways["numpy, a thread for each core"]()) <= {pair, 0}  # 0: a core without a share

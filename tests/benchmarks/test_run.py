@@ -43,8 +43,11 @@ def test_text_of_the_users_own(what, tmp_path):
 
 
 def test_what_cannot_be_measured(capsys):
-    for words, fault in ((["tokns"], "there is no benchmark tokns. Benchmarks: loop, memory"),
-                         (["memory", "--rounds", "2"], "memory has no --rounds"), (["train", "--batch", "2"], "train has no --batch")):
+    for words, fault in (
+        (["tokns"], "there is no benchmark tokns. Benchmarks: loop, memory"),
+        (["memory", "--rounds", "2"], "memory has no --rounds"),
+        (["train", "--batch", "2"], "train has no --batch"),
+    ):
         with pytest.raises(SystemExit):
             parsed(words)
         assert fault in capsys.readouterr().err
@@ -56,4 +59,6 @@ def test_what_cannot_be_measured(capsys):
 
 def test_the_verb_names_its_new_place():
     fault = run("bench", "train", "--shape", "10m").fault()
-    assert fault == "benchmarks are not part of the program.\n    In the repository:  make bench ARGS='train --shape 10m'"
+    assert (
+        fault == "benchmarks are not part of the program.\n    In the repository:  make bench ARGS='train --shape 10m'"
+    )

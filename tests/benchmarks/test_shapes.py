@@ -16,14 +16,20 @@ from foreword.objectives.base import NOTHING
 
 TINY = SHAPES["tiny"]
 # nanoGPT's words for ours, within a block
-BLOCK = {"first.norm": "first", "second.norm": "second", "attention.project": "project", "attention.out": "out",
-         "feedforward.inner": "inner", "feedforward.out": "outer"}
+BLOCK = {
+    "first.norm": "first",
+    "second.norm": "second",
+    "attention.project": "project",
+    "attention.out": "out",
+    "feedforward.inner": "inner",
+    "feedforward.out": "outer",
+}
 
 
 def test_the_cost_of_a_token_by_hand():
     shape = SHAPES["10m"]
     width, layers = 384, 6
-    block = 12 * width**2 + 13 * width                # 3 + 1 + 4 + 4 squares; biases 3 + 1 + 4 + 1, two norms of 2
+    block = 12 * width**2 + 13 * width  # 3 + 1 + 4 + 4 squares; biases 3 + 1 + 4 + 1, two norms of 2
     parameters, head = counted(model_of(shape))
     assert parameters == 8192 * width + layers * block + 2 * width
     assert head == 8192 * width
@@ -35,7 +41,7 @@ def test_a_masked_model_pays_for_its_head_only_where_it_guesses():
     assert shape.guesses == 3
     assert shape.flops_per_token(1000, 400) == pytest.approx(6 * (600 + 400 * 3 / 20) + 12 * 2 * 32 * 20)
     parameters, head = counted(model_of(shape))
-    assert head == 300 * 32 + 300 + 32**2 + 32 + 2 * 32        # the table, a bias for each token, a dense layer, a norm
+    assert head == 300 * 32 + 300 + 32**2 + 32 + 2 * 32  # the table, a bias for each token, a dense layer, a norm
     assert parameters > head
 
 
@@ -65,6 +71,7 @@ def test_a_shape_that_is_not_there():
 
 
 # --- peers -----------------------------------------------------------------------------------------------------------
+
 
 def copied(shape):
     """Our model, and nanoGPT's with its weights."""
@@ -102,7 +109,9 @@ def test_a_peers_loss_is_ours():
     batch = batch_for(TINY)
     loss = recipe_for(TINY).objective.loss(ours, batch)
     mean = loss.charges["tokens"].total / batch.guesses["tokens"]
-    torch.testing.assert_close(peers.WithLoss(theirs)(batch.inputs.ids, batch.targets["tokens"]), mean, rtol=1e-5, atol=1e-5)
+    torch.testing.assert_close(
+        peers.WithLoss(theirs)(batch.inputs.ids, batch.targets["tokens"]), mean, rtol=1e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", ["tiny", "tiny-bert"])
@@ -119,7 +128,7 @@ def test_hugging_face_has_the_same_model_and_batch(name):
 
 @pytest.mark.parametrize("best", [False, True], ids=["eager", "best"])
 def test_a_step_of_a_peer_learns(best, monkeypatch):
-    monkeypatch.setattr(torch, "compile", lambda model: model)        # what it gives is torch's business
+    monkeypatch.setattr(torch, "compile", lambda model: model)  # what it gives is torch's business
     monkeypatch.setattr(peers, "RATE", 1e-2)
     for make, shape in ((peers.nanogpt, TINY), (peers.hugging_face, TINY), (peers.hugging_face, SHAPES["tiny-bert"])):
         if make is peers.hugging_face and not peers.there("transformers"):

@@ -62,8 +62,14 @@ def made(text: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str]
         "kneser-ney": ["train", "kneser-ney", "--set", "network.order=3", "--data", folder / "bpe"],
         "piece-bigram": ["train", "bigram", "--data", folder / "pieces"],
     }
-    needs = {"gpt2": "bpe", "lstm": "bpe", "kneser-ney": "bpe", "bert": "pieces", "byte-gpt2": "bytes",
-             "piece-bigram": "pieces"}
+    needs = {
+        "gpt2": "bpe",
+        "lstm": "bpe",
+        "kneser-ney": "bpe",
+        "bert": "pieces",
+        "byte-gpt2": "bytes",
+        "piece-bigram": "pieces",
+    }
 
     def make(name: str) -> Path:
         if name in needs:

@@ -33,7 +33,7 @@ def peak_of_tokens(folder: Path, megabytes: int, tokenizer: str | Path) -> int:
         try:
             for process in [parent, *parent.children(recursive=True)]:
                 memory = process.memory_info()
-                total += memory.rss - memory.shared          # mapped files and libraries count for nothing
+                total += memory.rss - memory.shared  # mapped files and libraries count for nothing
         except psutil.NoSuchProcess:
             continue
         most = max(most, total)

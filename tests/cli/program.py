@@ -21,16 +21,30 @@ import pytest
 from foreword.cli.main import main
 
 # a network that learns nothing much, at once
-TINY = ["--size", "laptop", "--set", "network.layers=1", "--set", "network.width=32", "--set", "network.heads=2",
-        "--set", "network.context=32", "--set", "training.batch_size=4", "--set", "training.log=2"]
+TINY = [
+    "--size",
+    "laptop",
+    "--set",
+    "network.layers=1",
+    "--set",
+    "network.width=32",
+    "--set",
+    "network.heads=2",
+    "--set",
+    "network.context=32",
+    "--set",
+    "training.batch_size=4",
+    "--set",
+    "training.log=2",
+]
 LSTM = ["--size", "laptop", "--set", "network.width=24", "--set", "batches.length=16", "--set", "training.batch_size=4"]
 
 
 @dataclass(frozen=True)
 class Said:
     code: int
-    out: str        # data
-    err: str        # everything for the person watching
+    out: str  # data
+    err: str  # everything for the person watching
 
     def right(self) -> str:
         assert self.code == 0, self.err
@@ -61,8 +75,15 @@ class Program:
 
     def __init__(self, *words: object, cwd: Path | None = None):
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "foreword", *map(str, words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            stdin=subprocess.DEVNULL, text=True, encoding="utf-8", cwd=cwd, env={**os.environ, "OMP_NUM_THREADS": "1"})
+            [sys.executable, "-m", "foreword", *map(str, words)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            encoding="utf-8",
+            cwd=cwd,
+            env={**os.environ, "OMP_NUM_THREADS": "1"},
+        )
 
     def end(self) -> Said:
         out, err = self.process.communicate(timeout=120)
@@ -93,6 +114,7 @@ def write_as(ending: str, texts: list[str], folder: Path) -> Path:
         path.write_bytes(pytest.importorskip("zstandard").ZstdCompressor().compress(lines))
     elif ending == "csv":
         import csv
+
         with open(path, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows([["number", "text"], *([str(n), one] for n, one in enumerate(texts))])
     elif ending == "parquet":

@@ -21,6 +21,7 @@ def files(folder: Path) -> set[str]:
 @pytest.fixture
 def untouched(tmp_path):
     """The folder as it is now must be the folder as it is after a fault."""
+
     class Check:
         def __enter__(self) -> None:
             self.before = files(tmp_path)
@@ -28,6 +29,7 @@ def untouched(tmp_path):
         def __exit__(self, kind: object, *_: object) -> None:
             if kind is None:
                 assert files(tmp_path) == self.before
+
     return Check()
 
 
@@ -36,36 +38,57 @@ def untouched(tmp_path):
 UNREADABLE = [
     ("empty.txt", b"", "{path}: there is no text in it, the file is empty.\n    Give a file that holds text."),
     ("blank.txt", b"  \n\n \t\n", "there is no text to learn a tokenizer from."),
-    ("latin.txt", b"good line\nh\xe9las\n", "{path}\n    byte 11 (0xE9) is not valid UTF-8.\n    Convert the file first:  iconv -f latin1 -t "
-                                         "utf-8 latin.txt > new.txt    (name the encoding it really has)"),
+    (
+        "latin.txt",
+        b"good line\nh\xe9las\n",
+        "{path}\n    byte 11 (0xE9) is not valid UTF-8.\n    Convert the file first:  iconv -f latin1 -t "
+        "utf-8 latin.txt > new.txt    (name the encoding it really has)",
+    ),
     ("broken.jsonl", b'{"text": "one"}\n{"text": \n', None),
-    ("other.jsonl", b'{"body": "one"}\n', "{path}:1\n    there is no column 'text'.\n    The columns there are: body. Choose one:  "
-                                          "--column NAME"),
-    ("one.txt", b"one line and no more\n", "documents: 1; none fell into the {splits}.\n    Cut the text into more documents (--documents "
-                                           "paragraph, or more text), or give other --splits."),
+    (
+        "other.jsonl",
+        b'{"body": "one"}\n',
+        "{path}:1\n    there is no column 'text'.\n    The columns there are: body. Choose one:  --column NAME",
+    ),
+    (
+        "one.txt",
+        b"one line and no more\n",
+        "documents: 1; none fell into the {splits}.\n    Cut the text into more documents (--documents "
+        "paragraph, or more text), or give other --splits.",
+    ),
     ("cut.jsonl.gz", b"\x1f\x8b\x08\x00garbage", None),
     ("cut.jsonl.zst", b"\x28\xb5\x2f\xfdgarbage", None),
     ("cut.parquet", b"PAR1garbage", None),
-    ("page.pdf", b"%PDF-1.4", "{path} is not a kind of file that is read.\n    Files with these endings are: .txt, .md, .jsonl, .jsonl.gz, "
-                              ".jsonl.zst, .csv, .parquet."),
+    (
+        "page.pdf",
+        b"%PDF-1.4",
+        "{path} is not a kind of file that is read.\n    Files with these endings are: .txt, .md, .jsonl, .jsonl.gz, "
+        ".jsonl.zst, .csv, .parquet.",
+    ),
 ]
 # a single line can be evaluated; whatever else cannot be read, every verb must say so
-CASES = [(verb, *case) for verb in ("tokens", "train", "evaluate", "demo") for case in UNREADABLE
-         if (verb, case[0]) != ("evaluate", "one.txt")]
+CASES = [
+    (verb, *case)
+    for verb in ("tokens", "train", "evaluate", "demo")
+    for case in UNREADABLE
+    if (verb, case[0]) != ("evaluate", "one.txt")
+]
 
 
 @pytest.mark.parametrize(("verb", "name", "content", "words"), CASES)
 def test_text_that_cannot_be_read(tmp_path, made, untouched, monkeypatch, name, content, words, verb) -> None:
     if (verb, name) in (("evaluate", "blank.txt"), ("demo", "blank.txt"), ("demo", "one.txt"), ("demo", "other.jsonl")):
-        words = None        # said in other words: these two do not learn a tokenizer first, or gather first
+        words = None  # said in other words: these two do not learn a tokenizer first, or gather first
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     path = tmp_path / name
     path.write_bytes(content)
     (tmp_path / "cache/foreword/stores").mkdir(parents=True)
-    command = {"tokens": ["tokens", path, "--out", tmp_path / "store"],
-               "train": ["train", "gpt2", *TINY, "--data", path, "--out", tmp_path / "run"],
-               "evaluate": ["evaluate", made("gpt2"), "--data", path],
-               "demo": ["demo", "--data", path, "--out", tmp_path / "demo", "--budget", "2"]}[verb]
+    command = {
+        "tokens": ["tokens", path, "--out", tmp_path / "store"],
+        "train": ["train", "gpt2", *TINY, "--data", path, "--out", tmp_path / "run"],
+        "evaluate": ["evaluate", made("gpt2"), "--data", path],
+        "demo": ["demo", "--data", path, "--out", tmp_path / "demo", "--budget", "2"],
+    }[verb]
     with untouched:
         said = run(*command).fault()
     if words is None:
@@ -92,14 +115,16 @@ def test_a_path_that_is_not_there(tmp_path, made, untouched) -> None:
         assert run("import", gone, "--out", tmp_path / "x").fault() == f"{gone} is not there.\n    {where}"
         assert run("export", gone, "--out", tmp_path / "x").fault() == f"{gone} is not there.\n    {where}"
         assert run("evaluate", made("gpt2"), "--data", gone).fault() == (
-            f"{gone} is not there.\n    Give the text to evaluate on:  --data STORE or --data TEXT")
+            f"{gone} is not there.\n    Give the text to evaluate on:  --data STORE or --data TEXT"
+        )
         assert run("check", gone.with_suffix(".toml")).fault() == f"{gone.with_suffix('.toml')} is not there."
 
 
 def test_a_near_name_is_suggested(tmp_path) -> None:
     (tmp_path / "corpus.txt").write_text("text")
     assert run("tokens", tmp_path / "corpsu.txt", "--out", tmp_path / "store").fault() == (
-        f"{tmp_path / 'corpsu.txt'} is not there. Did you mean corpus.txt?")
+        f"{tmp_path / 'corpsu.txt'} is not there. Did you mean corpus.txt?"
+    )
 
 
 def test_all_missing_paths_are_told_at_once(tmp_path) -> None:
@@ -107,21 +132,36 @@ def test_all_missing_paths_are_told_at_once(tmp_path) -> None:
     assert said == f"{tmp_path / '1'} is not there.\n{tmp_path / '2'} is not there."
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["--splits", "0.5/0.5"], "--splits 0.5/0.5: three shares are written 0.9/0.05/0.05."),
-    (["--splits", "a/b/c"], "--splits a/b/c: three shares are written 0.9/0.05/0.05."),
-    (["--splits", "0.5/0.5/0.5"], "--splits 0.5/0.5/0.5: the shares must add up to 1, with some to train on."),
-    (["--splits", "0/0.5/0.5"], "--splits 0/0.5/0.5: the shares must add up to 1, with some to train on."),
-    (["--splits", "1.5/-0.3/-0.2"], "--splits 1.5/-0.3/-0.2: the shares must add up to 1, with some to train on."),
-    (["--tokenizer", "byte_bp"], "'byte_bp' is neither a kind of tokenizer nor a folder that has one. Did you mean byte_bpe?\n"
-                                 "    Kinds: ascii, byte, byte_bpe, char_bpe, unicode, unigram, word, wordpiece."),
-    (["--tokenizer", "byte", "--vocabulary", "300"], "a byte tokenizer has no vocabulary."),
-    (["--vocabulary", "100"], "a vocabulary of 100 is too small for byte_bpe: the bytes and an end need 257.\n"
-                              "    The smallest that works on this text is 257."),
-    (["--documents", "paragraf"], "'paragraf' is not a way to cut text into documents. Did you mean paragraph?\n"
-                                  "    The ways: auto, file, line, paragraph, dialogues."),
-    (["--marks", "sentence_ends"], "'sentence_ends' is not a mark. Did you mean sentence_end?\n    The marks: sentence_end, word_start."),
-])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--splits", "0.5/0.5"], "--splits 0.5/0.5: three shares are written 0.9/0.05/0.05."),
+        (["--splits", "a/b/c"], "--splits a/b/c: three shares are written 0.9/0.05/0.05."),
+        (["--splits", "0.5/0.5/0.5"], "--splits 0.5/0.5/0.5: the shares must add up to 1, with some to train on."),
+        (["--splits", "0/0.5/0.5"], "--splits 0/0.5/0.5: the shares must add up to 1, with some to train on."),
+        (["--splits", "1.5/-0.3/-0.2"], "--splits 1.5/-0.3/-0.2: the shares must add up to 1, with some to train on."),
+        (
+            ["--tokenizer", "byte_bp"],
+            "'byte_bp' is neither a kind of tokenizer nor a folder that has one. Did you mean byte_bpe?\n"
+            "    Kinds: ascii, byte, byte_bpe, char_bpe, unicode, unigram, word, wordpiece.",
+        ),
+        (["--tokenizer", "byte", "--vocabulary", "300"], "a byte tokenizer has no vocabulary."),
+        (
+            ["--vocabulary", "100"],
+            "a vocabulary of 100 is too small for byte_bpe: the bytes and an end need 257.\n"
+            "    The smallest that works on this text is 257.",
+        ),
+        (
+            ["--documents", "paragraf"],
+            "'paragraf' is not a way to cut text into documents. Did you mean paragraph?\n"
+            "    The ways: auto, file, line, paragraph, dialogues.",
+        ),
+        (
+            ["--marks", "sentence_ends"],
+            "'sentence_ends' is not a mark. Did you mean sentence_end?\n    The marks: sentence_end, word_start.",
+        ),
+    ],
+)
 def test_options_of_tokens_that_mean_nothing(tmp_path, text, untouched, words, said) -> None:
     with untouched:
         assert run("tokens", text, "--out", tmp_path / "store", *words).fault() == said
@@ -132,18 +172,27 @@ def test_a_store_of_other_text_is_not_replaced(tmp_path, text, untouched) -> Non
     run("tokens", text, "--out", tmp_path / "store", "--tokenizer", "byte").right()
     with untouched:
         said = run("tokens", tmp_path / "mine.jsonl", "--out", tmp_path / "store", "--vocabulary", 300).fault()
-    assert said == (f"{tmp_path / 'store'} is a token store made from other files or with other settings (byte-257).\n"
-                    "    Remove it, or give another --out.")
+    assert said == (
+        f"{tmp_path / 'store'} is a token store made from other files or with other settings (byte-257).\n"
+        "    Remove it, or give another --out."
+    )
 
 
 # --- stores and models -----------------------------------------------------------------------------------------------
 
+
 def test_a_folder_that_is_not_a_model(tmp_path, made, untouched) -> None:
-    words = (f"{made('bpe')} is not a model: it has no config.json.\n"
-             "    Give a run (runs/NAME), its model folder, or a Hugging Face directory.")
+    words = (
+        f"{made('bpe')} is not a model: it has no config.json.\n"
+        "    Give a run (runs/NAME), its model folder, or a Hugging Face directory."
+    )
     with untouched:
-        for command in (["evaluate", made("bpe")], ["generate", made("bpe"), "The"],
-                        ["import", made("bpe"), "--out", tmp_path / "x"], ["export", made("bpe"), "--out", tmp_path / "x"]):
+        for command in (
+            ["evaluate", made("bpe")],
+            ["generate", made("bpe"), "The"],
+            ["import", made("bpe"), "--out", tmp_path / "x"],
+            ["export", made("bpe"), "--out", tmp_path / "x"],
+        ):
             assert run(*command).fault() == words
 
 
@@ -153,9 +202,15 @@ def test_a_folder_of_another_type(tmp_path, untouched) -> None:
     (folder / "config.json").write_text(json.dumps({"model_type": "llama"}))
     (folder / "model.safetensors").write_bytes((2).to_bytes(8, "little") + b"{}")
     with untouched:
-        for command in (["evaluate", folder, "--data", tmp_path], ["generate", folder], ["import", folder, "--out", tmp_path / "x"]):
-            assert run(*command).fault() == (f"{folder} holds a model of type 'llama', which Foreword does not read.\n"
-                                             "    Types it reads: gpt2, openai-gpt, gpt_neo, bert, nanochat.")
+        for command in (
+            ["evaluate", folder, "--data", tmp_path],
+            ["generate", folder],
+            ["import", folder, "--out", tmp_path / "x"],
+        ):
+            assert run(*command).fault() == (
+                f"{folder} holds a model of type 'llama', which Foreword does not read.\n"
+                "    Types it reads: gpt2, openai-gpt, gpt_neo, bert, nanochat."
+            )
 
 
 def test_weights_that_are_cut_short(tmp_path, made) -> None:
@@ -210,15 +265,21 @@ def test_a_store_that_is_damaged(tmp_path, made, untouched) -> None:
         (store / "store.json").write_text('{"format": 99}')
         assert run("train", "gpt2", *TINY, "--data", store, "--out", tmp_path / "run").fault() == (
             f"{store} is a token store of format 99; this Foreword reads format 1.\n"
-            "    Make the store again, or use the Foreword that wrote it.")
+            "    Make the store again, or use the Foreword that wrote it."
+        )
 
 
 def test_a_store_made_by_another_tokenizer(made) -> None:
     said = run("evaluate", made("gpt2"), "--data", made("pieces")).fault()
-    prints = [json.loads((made(name) / "store.json").read_text())["tokenizer"]["fingerprint"][:4] for name in ("bpe", "pieces")]
-    assert said == (f"{made('gpt2')} was trained with tokenizer byte-bpe-500 ({prints[0]}...); the store {made('pieces')} was made with "
-                    f"wordpiece-500 ({prints[1]}...).\n    Make a matching store:  foreword tokens TEXT --tokenizer {made('gpt2')} --out "
-                    "STORE; or give the text itself:  --data TEXT")
+    prints = [
+        json.loads((made(name) / "store.json").read_text())["tokenizer"]["fingerprint"][:4]
+        for name in ("bpe", "pieces")
+    ]
+    assert said == (
+        f"{made('gpt2')} was trained with tokenizer byte-bpe-500 ({prints[0]}...); the store {made('pieces')} was made with "
+        f"wordpiece-500 ({prints[1]}...).\n    Make a matching store:  foreword tokens TEXT --tokenizer {made('gpt2')} --out "
+        "STORE; or give the text itself:  --data TEXT"
+    )
 
 
 def test_a_store_whose_tokenizer_was_exchanged(tmp_path, made) -> None:
@@ -232,8 +293,10 @@ def test_a_store_whose_tokenizer_was_exchanged(tmp_path, made) -> None:
 
 
 def test_a_tokenizer_without_what_the_objective_needs(tmp_path, made, untouched) -> None:
-    words = (f"{made('bpe')} was made with byte-bpe-500, which has no [cls], [separator], [mask]; the objective 'together' needs them.\n"
-             "    Make a store that has them:  foreword tokens TEXT --tokenizer wordpiece --out STORE")
+    words = (
+        f"{made('bpe')} was made with byte-bpe-500, which has no [cls], [separator], [mask]; the objective 'together' needs them.\n"
+        "    Make a store that has them:  foreword tokens TEXT --tokenizer wordpiece --out STORE"
+    )
     with untouched:
         assert run("train", "bert", *TINY, "--data", made("bpe"), "--out", tmp_path / "run").fault() == words
         assert run("preview", "bert", *TINY, "--data", made("bpe")).fault() == words
@@ -241,15 +304,28 @@ def test_a_tokenizer_without_what_the_objective_needs(tmp_path, made, untouched)
 
 def test_a_context_longer_than_the_text(tmp_path, made, untouched) -> None:
     with untouched:
-        said = run("train", "gpt2", *TINY, "--set", "network.context=50000", "--data", made("bpe"), "--out", tmp_path / "run").fault()
+        said = run(
+            "train", "gpt2", *TINY, "--set", "network.context=50000", "--data", made("bpe"), "--out", tmp_path / "run"
+        ).fault()
     tokens = json.loads((made("bpe") / "store.json").read_text())["splits"]["train"]["tokens"]
-    assert said == (f"{made('bpe')} (train) has {tokens:,} tokens, too few for one window of 50000 tokens.\n"
-                    "    Give more text, or make it smaller: --set batches.length=... --set training.batch_size=...")
+    assert said == (
+        f"{made('bpe')} (train) has {tokens:,} tokens, too few for one window of 50000 tokens.\n"
+        "    Give more text, or make it smaller: --set batches.length=... --set training.batch_size=..."
+    )
 
 
 def test_a_corpus_smaller_than_one_window(tmp_path, untouched) -> None:
     (tmp_path / "small.jsonl").write_text("".join(json.dumps({"text": f"line {i}"}) + "\n" for i in range(40)))
-    run("tokens", tmp_path / "small.jsonl", "--out", tmp_path / "store", "--tokenizer", "byte", "--splits", "0.6/0.2/0.2").right()
+    run(
+        "tokens",
+        tmp_path / "small.jsonl",
+        "--out",
+        tmp_path / "store",
+        "--tokenizer",
+        "byte",
+        "--splits",
+        "0.6/0.2/0.2",
+    ).right()
     with untouched:
         for recipe, what in (("gpt2", "one window of 1024 tokens"), ("lstm", "20 lanes of 35 tokens")):
             said = run("train", recipe, "--data", tmp_path / "store", "--out", tmp_path / "run").fault()
@@ -261,40 +337,56 @@ def test_the_folder_of_another_run_is_left_alone(tmp_path, made) -> None:
     words = ["train", "gpt2", *TINY, "--budget", 8]
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert run(*words, "--seed", 3, "--data", made("bpe"), "--out", folder).fault() == (
-        f"{folder} holds another run. It differs in: training.seed: 0 -> 3.\n    Choose another --out, or remove that folder.")
+        f"{folder} holds another run. It differs in: training.seed: 0 -> 3.\n    Choose another --out, or remove that folder."
+    )
     assert run(*words, "--data", made("bytes"), "--out", folder).fault() == (
         f"{folder} holds another run. It differs in: the text (another store, or the store was made again).\n"
-        "    Choose another --out, or remove that folder.")
-    said = run("train", "lstm", "--set", "network.width=16", "--size", "laptop", "--data", made("bpe"), "--out", folder).fault()
+        "    Choose another --out, or remove that folder."
+    )
+    said = run(
+        "train", "lstm", "--set", "network.width=16", "--size", "laptop", "--data", made("bpe"), "--out", folder
+    ).fault()
     assert said.startswith(f'{folder} holds another run. It differs in: name: "gpt2" -> "lstm"; ')
     assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
 
 
 def test_evaluate_says_what_it_lacks(tmp_path, made, text) -> None:
     assert run("evaluate", made("gpt2"), "--split", "tset").fault() == (
-        f"{made('bpe')} has no split 'tset'. Did you mean test?\n    Those it has: train, valid, test.")
+        f"{made('bpe')} has no split 'tset'. Did you mean test?\n    Those it has: train, valid, test."
+    )
     assert run("evaluate", made("gpt2"), "--data", text, "--split", "tset").fault() == (
-        "there is no split 'tset'. Did you mean test?\n    Text has: all, train, valid, test.")
-    assert run("evaluate", made("gpt2"), "--stride", 900).fault() == "a stride of 900 does not fit a context of 32.\n    Give 1 to 32."
+        "there is no split 'tset'. Did you mean test?\n    Text has: all, train, valid, test."
+    )
+    assert (
+        run("evaluate", made("gpt2"), "--stride", 900).fault()
+        == "a stride of 900 does not fit a context of 32.\n    Give 1 to 32."
+    )
     assert run("evaluate", made("gpt2") / "model").fault() == (
-        "there is no text to evaluate on.\n    Give it:  --data STORE or --data TEXT")
+        "there is no text to evaluate on.\n    Give it:  --data STORE or --data TEXT"
+    )
     assert run("evaluate", made("gpt2"), made("kneser-ney"), "--data", text, "--mix", "--limit", 2000).fault() == (
-        "a mixture needs validation text to fit its weights on.\n    Give a store:  --data STORE")
+        "a mixture needs validation text to fit its weights on.\n    Give a store:  --data STORE"
+    )
     assert run("evaluate", "bits").code == 2
 
 
 # --- recipes and settings --------------------------------------------------------------------------------------------
 
+
 def test_three_faults_of_a_recipe_are_told_at_once_with_their_lines(tmp_path, made, untouched) -> None:
     mine = tmp_path / "mine.toml"
-    mine.write_text('extends = "gpt2"\nname = "mine"\n\n[network]\nlayers = "six"\nwidht = 3\n\n[training]\nkind = "adam"\n')
-    words = (f"{mine}:5  network.layers\n"
-             "    Input should be a valid integer, unable to parse string as an integer (it says 'six')\n"
-             f"{mine}:6  network.widht\n"
-             "    there is no setting 'widht' here. Did you mean width? Settings: layers, width, heads, context, embedding, head_size, attention_scale, norm, norm_kind, qk_norm, bias, qkv_bias, positions, inner, activation, "
-             "norm_epsilon, dropout, initial, visible, embedding_norm.\n"
-             f"{mine}:9  training.kind\n"
-             "    'adam' is not one of 'counting', 'gradient', 'online'.")
+    mine.write_text(
+        'extends = "gpt2"\nname = "mine"\n\n[network]\nlayers = "six"\nwidht = 3\n\n[training]\nkind = "adam"\n'
+    )
+    words = (
+        f"{mine}:5  network.layers\n"
+        "    Input should be a valid integer, unable to parse string as an integer (it says 'six')\n"
+        f"{mine}:6  network.widht\n"
+        "    there is no setting 'widht' here. Did you mean width? Settings: layers, width, heads, context, embedding, head_size, attention_scale, norm, norm_kind, qk_norm, bias, qkv_bias, positions, inner, activation, "
+        "norm_epsilon, dropout, initial, visible, embedding_norm.\n"
+        f"{mine}:9  training.kind\n"
+        "    'adam' is not one of 'counting', 'gradient', 'online'."
+    )
     with untouched:
         assert run("check", mine).fault() == words
         assert run("train", mine, "--data", made("bpe"), "--out", tmp_path / "run").fault() == words
@@ -309,42 +401,67 @@ def test_faults_of_several_recipes_are_told_at_once(tmp_path) -> None:
     assert said.err == (
         f"{one}:4  network.heads\n    width 768 does not divide into 10 heads. Heads that do: [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96]\n"
         f"{one}:6  training.budget\n    '5x' is not a budget.\n"
-        "no recipe is called 'gpt22'. Did you mean gpt2? `foreword list recipes` shows all.\n")
+        "no recipe is called 'gpt22'. Did you mean gpt2? `foreword list recipes` shows all.\n"
+    )
 
 
-@pytest.mark.parametrize(("content", "words"), [
-    ('extends = "gpt2"\nname = mine\n', "{path}:2\n    not valid TOML: Invalid value (at line 2, column 8)."),
-    ('extends = "bret"\nname = "m"\n', "{path}:1  extends\n    no recipe is called 'bret'. Did you mean bert? `foreword list recipes` shows all."),
-    ('extends = "{path}"\nname = "m"\n', "{path}\n    `extends` goes more than 3 deep (or round in a circle)."),
-    ('name = "m"\n', None),
-    ('extends = "gpt2"\nname = "m"\n[objective]\nkind = "masked"\n',
-     "{path}:3  objective\n    objective.kind = 'masked' fills ['segments'], which network.kind = 'causal_transformer' does not read."),
-    ('extends = "gpt2"\nname = "m"\n[batches]\nlength = 5000\n',
-     "{path}:4  batches.length\n    rows of 5000 positions do not fit the network's context of 1024: length can be at most 1024."),
-])
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ('extends = "gpt2"\nname = mine\n', "{path}:2\n    not valid TOML: Invalid value (at line 2, column 8)."),
+        (
+            'extends = "bret"\nname = "m"\n',
+            "{path}:1  extends\n    no recipe is called 'bret'. Did you mean bert? `foreword list recipes` shows all.",
+        ),
+        ('extends = "{path}"\nname = "m"\n', "{path}\n    `extends` goes more than 3 deep (or round in a circle)."),
+        ('name = "m"\n', None),
+        (
+            'extends = "gpt2"\nname = "m"\n[objective]\nkind = "masked"\n',
+            "{path}:3  objective\n    objective.kind = 'masked' fills ['segments'], which network.kind = 'causal_transformer' does not read.",
+        ),
+        (
+            'extends = "gpt2"\nname = "m"\n[batches]\nlength = 5000\n',
+            "{path}:4  batches.length\n    rows of 5000 positions do not fit the network's context of 1024: length can be at most 1024.",
+        ),
+    ],
+)
 def test_recipes_that_cannot_be(tmp_path, content, words) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(content.replace("{path}", str(path)))
     said = run("check", path).fault()
     if words is not None:
-        assert said.startswith(words.replace("{path}", str(path)))      # one fault may bring another with it
+        assert said.startswith(words.replace("{path}", str(path)))  # one fault may bring another with it
     else:
         assert all(section in said for section in ("network", "objective", "batches", "tokenizer", "training"))
 
 
-@pytest.mark.parametrize(("words", "said"), [
-    (["bret"], "no recipe is called 'bret'. Did you mean bert? `foreword list recipes` shows all."),
-    (["gpt2", "--size", "huge"], "gpt2 has no size 'huge'. Sizes: laptop, small, medium, large, xl."),
-    (["gpt2", "--size", "lap"], "gpt2 has no size 'lap'. Did you mean laptop? Sizes: laptop, small, medium, large, xl."),
-    (["gpt2", "--set", "layers"], "--set layers: a setting is written section.key=value."),
-    (["gpt2", "--set", "network.layers=six"], "--set network.layers=six  network.layers\n    Input should be a valid integer, unable to "
-                                              "parse string as an integer (it says 'six')"),
-    (["gpt2", "--set", "netwrok.layers=6"], None),
-    (["gpt2", "--set", "training.batch_size=0"], "--set training.batch_size=0  training.batch_size\n    batch_size must be at least 1 "
-                                                 "(it says 0)."),
-    (["gpt2", "--budget", "5x"], "'5x' is not a budget.\n    Say steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (90s, 10m, 2h)."),
-    (["gpt2", "--budget", "0"], "'0' is not a budget: it must be more than nothing."),
-])
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["bret"], "no recipe is called 'bret'. Did you mean bert? `foreword list recipes` shows all."),
+        (["gpt2", "--size", "huge"], "gpt2 has no size 'huge'. Sizes: laptop, small, medium, large, xl."),
+        (
+            ["gpt2", "--size", "lap"],
+            "gpt2 has no size 'lap'. Did you mean laptop? Sizes: laptop, small, medium, large, xl.",
+        ),
+        (["gpt2", "--set", "layers"], "--set layers: a setting is written section.key=value."),
+        (
+            ["gpt2", "--set", "network.layers=six"],
+            "--set network.layers=six  network.layers\n    Input should be a valid integer, unable to "
+            "parse string as an integer (it says 'six')",
+        ),
+        (["gpt2", "--set", "netwrok.layers=6"], None),
+        (
+            ["gpt2", "--set", "training.batch_size=0"],
+            "--set training.batch_size=0  training.batch_size\n    batch_size must be at least 1 (it says 0).",
+        ),
+        (
+            ["gpt2", "--budget", "5x"],
+            "'5x' is not a budget.\n    Say steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (90s, 10m, 2h).",
+        ),
+        (["gpt2", "--budget", "0"], "'0' is not a budget: it must be more than nothing."),
+    ],
+)
 def test_commands_that_cannot_be(tmp_path, made, untouched, words, said) -> None:
     with untouched:
         told = run("train", *words, "--data", made("bpe"), "--out", tmp_path / "run").fault()
@@ -356,9 +473,27 @@ def test_commands_that_cannot_be(tmp_path, made, untouched, words, said) -> None
 
 # --- a run that fails ------------------------------------------------------------------------------------------------
 
+
 def test_a_loss_that_is_not_a_number_ends_with_one(tmp_path, made) -> None:
-    words = ["train", "gpt2", *TINY, "--budget", 30, "--data", made("bpe"), "--out", tmp_path / "run", "--set", "training.clip=0",
-             "--set", "training.optimizer.learning_rate=1e9", "--set", "training.schedule.warmup=0", "--set", "training.save=1"]
+    words = [
+        "train",
+        "gpt2",
+        *TINY,
+        "--budget",
+        30,
+        "--data",
+        made("bpe"),
+        "--out",
+        tmp_path / "run",
+        "--set",
+        "training.clip=0",
+        "--set",
+        "training.optimizer.learning_rate=1e9",
+        "--set",
+        "training.schedule.warmup=0",
+        "--set",
+        "training.save=1",
+    ]
     said = run(*words).fault(code=1)
     good = sorted((tmp_path / "run/checkpoints").iterdir())[-1]
     step = int(good.name.removeprefix("step-"))
@@ -371,19 +506,39 @@ def test_a_loss_that_is_not_a_number_ends_with_one(tmp_path, made) -> None:
 
 
 def test_an_exploding_loss_before_any_checkpoint(tmp_path, made) -> None:
-    said = run("train", "lstm", "--size", "laptop", "--set", "network.width=16", "--set", "training.clip=0", "--set",
-               "training.optimizer.learning_rate=1e6", "--set", "training.schedule.warmup=0", "--budget", 40, "--data", made("bpe"),
-               "--out", tmp_path / "run").fault(code=1)
+    said = run(
+        "train",
+        "lstm",
+        "--size",
+        "laptop",
+        "--set",
+        "network.width=16",
+        "--set",
+        "training.clip=0",
+        "--set",
+        "training.optimizer.learning_rate=1e6",
+        "--set",
+        "training.schedule.warmup=0",
+        "--budget",
+        40,
+        "--data",
+        made("bpe"),
+        "--out",
+        tmp_path / "run",
+    ).fault(code=1)
     assert "Nothing was saved before it." in said
 
 
 def test_a_place_that_cannot_be_written(tmp_path, made, text) -> None:
     """A folder below a file: code 1, in words."""
     (tmp_path / "file").write_text("mine")
-    for command in (["tokens", text, "--tokenizer", "byte", "--out", tmp_path / "file/store"],
-                    ["train", "kneser-ney", "--data", made("bpe"), "--out", tmp_path / "file/run"],
-                    ["export", made("gpt2"), "--out", tmp_path / "file/hf"], ["import", made("gpt2"), "--out", tmp_path / "file/run"],
-                    ["demo", "--data", text, "--out", tmp_path / "file/demo", "--budget", 2]):
+    for command in (
+        ["tokens", text, "--tokenizer", "byte", "--out", tmp_path / "file/store"],
+        ["train", "kneser-ney", "--data", made("bpe"), "--out", tmp_path / "file/run"],
+        ["export", made("gpt2"), "--out", tmp_path / "file/hf"],
+        ["import", made("gpt2"), "--out", tmp_path / "file/run"],
+        ["demo", "--data", text, "--out", tmp_path / "file/demo", "--budget", 2],
+    ):
         said = run(*command)
         assert said.code == 1, command
         assert "could not be " in said.err
@@ -396,5 +551,7 @@ def test_no_fault_prints_a_traceback(tmp_path, made) -> None:
     torch.save({}, tmp_path / "pytorch_model.bin")
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "gpt2"}))
     said = Program("evaluate", tmp_path, "--data", made("bpe")).end()
-    assert said.fault() == (f"{tmp_path} has its weights in pytorch_model.bin, a pickle, which can run code when opened.\n"
-                            "    Convert it where you trust it: model.save_pretrained(folder) of transformers writes safetensors.")
+    assert said.fault() == (
+        f"{tmp_path} has its weights in pytorch_model.bin, a pickle, which can run code when opened.\n"
+        "    Convert it where you trust it: model.save_pretrained(folder) of transformers writes safetensors."
+    )

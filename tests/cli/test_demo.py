@@ -17,8 +17,8 @@ def demo(text, tmp_path_factory) -> tuple:
     lines = text.read_bytes().splitlines(keepends=True)
     (folder / "inner").mkdir()
     (folder / "one.jsonl").write_bytes(b"".join(lines[: len(lines) // 2]))
-    (folder / "inner/two.jsonl").write_bytes(b"".join(lines[len(lines) // 2:]))
-    (folder / "inner/copy.jsonl").write_bytes(b"".join(lines[:30]))            # near-duplicates must go
+    (folder / "inner/two.jsonl").write_bytes(b"".join(lines[len(lines) // 2 :]))
+    (folder / "inner/copy.jsonl").write_bytes(b"".join(lines[:30]))  # near-duplicates must go
     out = tmp_path_factory.mktemp("demo") / "out"
     return folder, out, run("demo", "--data", folder, "--budget", "5", "--out", out)
 
@@ -60,7 +60,7 @@ def test_words_say_what_won(demo) -> None:
     best = min(bits, key=bits.__getitem__)
     lead = html.unescape(page(demo).split('<div class="lead">')[1].split("</div>")[0])
     assert f"{best} predicts this text best on its own: {bits[best]:.3f} bits per byte." in lead
-    assert "Counting still wins here: modern GPT has trained for only" in lead           # five steps
+    assert "Counting still wins here: modern GPT has trained for only" in lead  # five steps
     assert "Mixing the two gains nothing here" in lead or "Together they do better than either" in lead
 
 
@@ -68,9 +68,11 @@ def test_the_page_needs_nothing_else(demo) -> None:
     """No address is fetched: no script, link, image, font or import from elsewhere."""
     content = page(demo)
     assert not re.search(r"<script|<link|<img|<iframe|@import|@font-face", content)
-    assert not re.search(r"""(?:src|href)\\s*=\\s*["'](?!#)""", re.sub(r'xlink:href="#[^"]*"|href="#[^"]*"', "", content))
+    assert not re.search(
+        r"""(?:src|href)\\s*=\\s*["'](?!#)""", re.sub(r'xlink:href="#[^"]*"|href="#[^"]*"', "", content)
+    )
     assert not re.search(r"url\((?!#)", content)
-    assert content.count("<svg") >= 2               # bars and a curve, drawn in the page itself
+    assert content.count("<svg") >= 2  # bars and a curve, drawn in the page itself
     assert content.startswith("<!doctype html>")
 
 
@@ -79,7 +81,7 @@ def test_held_out_text_stands_beside_what_the_models_write(demo) -> None:
     assert len(samples) == 4
     texts = [json.loads(line)["text"] for line in (demo[1] / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
     for sample in samples:
-        prompt, = re.findall(r"<b>(.+?)</b>", sample, re.DOTALL)
+        (prompt,) = re.findall(r"<b>(.+?)</b>", sample, re.DOTALL)
         names = re.findall(r"<dt>(.+?)</dt>", sample)
         assert names == ["the text itself", "modern GPT", "Kneser-Ney 5"]
         rest = re.findall(r"<dd><pre>(.*?)</pre>", sample, re.DOTALL)[0].removesuffix(" ...")

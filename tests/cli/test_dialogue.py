@@ -27,8 +27,12 @@ CHINESE = ["你好吗？", "我很好，你呢？", "今天天气很好。", "�
 def spoken(folder: Path) -> dict[str, Path]:
     english, chinese = folder / "english.jsonl", folder / "chinese.txt"
     english.write_text("".join(json.dumps({"turns": turns}) + "\n" for turns in dialogues()), encoding="utf-8")
-    chinese.write_text("".join("\t".join(" ".join(turn) for turn in CHINESE[i % 3:]) + f"\t{' '.join(f'第{i}次')}\n" for i in range(120)),
-                       encoding="utf-8")
+    chinese.write_text(
+        "".join(
+            "\t".join(" ".join(turn) for turn in CHINESE[i % 3 :]) + f"\t{' '.join(f'第{i}次')}\n" for i in range(120)
+        ),
+        encoding="utf-8",
+    )
     return {"en": english, "zh": chinese}
 
 
@@ -39,8 +43,18 @@ def talkers(tmp_path_factory) -> dict[str, Path]:
     found = {}
     for language, path in spoken(folder).items():
         found[f"{language}-text"] = path
-        run("tokens", path, "--documents", "dialogues", "--vocabulary", 400, "--splits", "0.8/0.1/0.1", "--out",
-            folder / f"{language}-store").right()
+        run(
+            "tokens",
+            path,
+            "--documents",
+            "dialogues",
+            "--vocabulary",
+            400,
+            "--splits",
+            "0.8/0.1/0.1",
+            "--out",
+            folder / f"{language}-store",
+        ).right()
         found[f"{language}-store"] = folder / f"{language}-store"
         for name, recipe in (("forward", "dialogpt"), ("backward", "dialogpt-backward")):
             out = folder / f"{language}-{name}"
@@ -54,8 +68,14 @@ class Terminal:
 
     def __init__(self, *words: object, cwd: Path):
         self.ours, theirs = pty.openpty()
-        self.process = subprocess.Popen([sys.executable, "-m", "foreword", *map(str, words)], stdin=theirs, stdout=theirs,
-                                        stderr=theirs, cwd=cwd, env={**os.environ, "OMP_NUM_THREADS": "1", "TERM": "dumb"})
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "foreword", *map(str, words)],
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=cwd,
+            env={**os.environ, "OMP_NUM_THREADS": "1", "TERM": "dumb"},
+        )
         os.close(theirs)
         self.seen = ""
 
@@ -68,7 +88,7 @@ class Terminal:
             if ready:
                 try:
                     shown += os.read(self.ours, 4096)
-                except OSError:           # the other side has hung up
+                except OSError:  # the other side has hung up
                     break
         text = shown.decode("utf-8").replace("\r\n", "\n")
         self.seen += text
@@ -80,18 +100,29 @@ class Terminal:
         return self.until("you> ")
 
     def leave(self) -> tuple[str, int]:
-        os.write(self.ours, b"\x04")       # Ctrl-D
+        os.write(self.ours, b"\x04")  # Ctrl-D
         text = self.until("\0")
         code = self.process.wait(60)
         os.close(self.ours)
         return text, code
 
 
-@pytest.mark.parametrize(("language", "said"), [
-    ("en", ["what is it?", "it is so.", "what is that?", "that is so.", "so what is it?"]), ("zh", CHINESE)])
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", ["what is it?", "it is so.", "what is that?", "that is so.", "so what is it?"]), ("zh", CHINESE)],
+)
 def test_a_conversation_of_five_turns_in_a_terminal(talkers, tmp_path, language, said):
-    terminal = Terminal("chat", talkers[f"{language}-forward"], "--mmi", talkers[f"{language}-backward"], "--candidates", 4,
-                        "--max-tokens", 12, cwd=tmp_path)
+    terminal = Terminal(
+        "chat",
+        talkers[f"{language}-forward"],
+        "--mmi",
+        talkers[f"{language}-backward"],
+        "--candidates",
+        4,
+        "--max-tokens",
+        12,
+        cwd=tmp_path,
+    )
     assert "Ctrl-D leaves" in terminal.until("you> ")
     replies = []
     for line in said:
@@ -136,7 +167,9 @@ def test_a_conversation_through_a_pipe_is_one_reply_a_line_and_can_be_repeated(t
 
 def test_any_gpt2_folder_can_be_talked_with(made):
     """A Hugging Face directory of a model that never saw a dialogue; and a model that counts."""
-    assert len(piped("hello\nhow are you?\n", "chat", made("gpt2") / "model", "--max-tokens", 6).right().splitlines()) >= 2
+    assert (
+        len(piped("hello\nhow are you?\n", "chat", made("gpt2") / "model", "--max-tokens", 6).right().splitlines()) >= 2
+    )
     assert piped("hello\n", "chat", made("kneser-ney"), "--max-tokens", 6).right()
 
 
@@ -155,20 +188,46 @@ def test_bert_cannot_chat(made):
 
 
 def test_text_of_dialogues_is_read_as_such_by_a_recipe_of_turns(talkers, tmp_path):
-    said = run("train", "dialogpt", *SMALL, "--set", "tokenizer.vocabulary=400", "--data", talkers["zh-text"], "--out", tmp_path / "run")
+    said = run(
+        "train",
+        "dialogpt",
+        *SMALL,
+        "--set",
+        "tokenizer.vocabulary=400",
+        "--data",
+        talkers["zh-text"],
+        "--out",
+        tmp_path / "run",
+    )
     said.right()
     assert "guesses" in run("preview", "dialogpt", *SMALL[:-2], "--data", talkers["zh-store"], "--rows", 1).right()
 
 
 def test_a_store_of_plain_text_is_refused_by_a_recipe_of_turns(made, tmp_path):
-    assert "--documents dialogues" in run("train", "dialogpt", *SMALL, "--data", made("bpe"), "--out", tmp_path / "run").fault()
+    assert (
+        "--documents dialogues"
+        in run("train", "dialogpt", *SMALL, "--data", made("bpe"), "--out", tmp_path / "run").fault()
+    )
 
 
 def test_evaluate_answers_whether_mmi_helps(talkers, tmp_path):
     words = ["dialogue", talkers["en-forward"], "--data", talkers["en-text"], "--prompts", 24]
     said = run(*words, "--mmi", talkers["en-backward"], "--examples", tmp_path / "said.jsonl").right()
-    for word in ("BLEU-4", "NIST-4", "distinct-1", "distinct-2", "entropy-4", "length", "dull replies",
-                 "first sample", "likeliest", "MMI", "person", "24 prompts", "paired bootstrap"):
+    for word in (
+        "BLEU-4",
+        "NIST-4",
+        "distinct-1",
+        "distinct-2",
+        "entropy-4",
+        "length",
+        "dull replies",
+        "first sample",
+        "likeliest",
+        "MMI",
+        "person",
+        "24 prompts",
+        "paired bootstrap",
+    ):
         assert word in said, word
     rows = [json.loads(line) for line in (tmp_path / "said.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(rows) == 24
@@ -178,17 +237,32 @@ def test_evaluate_answers_whether_mmi_helps(talkers, tmp_path):
     assert len(found["mmi"]["dull replies"]) == 4
     alone = run("dialogue", talkers["en-forward"], "--data", talkers["en-store"]).right()
     assert "MMI" not in alone
-    few = run("dialogue", talkers["en-forward"], "--data", talkers["en-text"], "--prompts", 3, "--mmi", talkers["en-backward"])
+    few = run(
+        "dialogue", talkers["en-forward"], "--data", talkers["en-text"], "--prompts", 3, "--mmi", talkers["en-backward"]
+    )
     assert "too few to say" in few.right()
     assert "--data DIALOGUES" in run("evaluate", talkers["en-forward"], "dialogue").fault()
     assert "--data DIALOGUES" in run("dialogue", talkers["en-forward"], "--data", "gone.txt").fault()
-    assert "--mmi is an option of foreword dialogue" in run("evaluate", talkers["en-forward"], "--mmi", talkers["en-backward"]).fault()
+    assert (
+        "--mmi is an option of foreword dialogue"
+        in run("evaluate", talkers["en-forward"], "--mmi", talkers["en-backward"]).fault()
+    )
 
 
 def test_a_model_is_trained_further_and_the_run_says_from_what(talkers, tmp_path):
     settings = [*TINY, "--set", "network.context=64", "--budget", 3]
     run("train", "gpt2", *settings, "--data", talkers["en-store"], "--out", tmp_path / "base").right()
-    words = ["train", "dialogpt", *settings, "--data", talkers["en-text"], "--out", tmp_path / "on", "--from", tmp_path / "base"]
+    words = [
+        "train",
+        "dialogpt",
+        *settings,
+        "--data",
+        talkers["en-text"],
+        "--out",
+        tmp_path / "on",
+        "--from",
+        tmp_path / "base",
+    ]
     said = run(*words)
     said.right()
     assert "further" in said.err
@@ -197,31 +271,74 @@ def test_a_model_is_trained_further_and_the_run_says_from_what(talkers, tmp_path
     assert "this run is finished" in run(*words).err
     other = run(*words[:-2])
     assert f"was begun from {tmp_path / 'base'}, not from nothing" in other.fault()
-    longer = run("train", "dialogpt", *TINY, "--set", "network.context=32", "--set", "network.width=48", "--budget", 3,
-                 "--data", talkers["en-store"], "--out", tmp_path / "wide", "--from", tmp_path / "base").fault()
+    longer = run(
+        "train",
+        "dialogpt",
+        *TINY,
+        "--set",
+        "network.context=32",
+        "--set",
+        "network.width=48",
+        "--budget",
+        3,
+        "--data",
+        talkers["en-store"],
+        "--out",
+        tmp_path / "wide",
+        "--from",
+        tmp_path / "base",
+    ).fault()
     for word in ("network.width: 32 -> 48", "network.context: 64 -> 32", "--size"):
         assert word in longer
     assert not (tmp_path / "wide").exists()
-    foreign = run("train", "dialogpt", *settings, "--data", talkers["zh-store"], "--out", tmp_path / "zh", "--from", tmp_path / "base").fault()
+    foreign = run(
+        "train",
+        "dialogpt",
+        *settings,
+        "--data",
+        talkers["zh-store"],
+        "--out",
+        tmp_path / "zh",
+        "--from",
+        tmp_path / "base",
+    ).fault()
     assert f"foreword tokens TEXT --tokenizer {tmp_path / 'base'}" in foreign
 
 
 def comment(name: str, parent: str, body: str) -> str:
-    return json.dumps({"id": name, "parent_id": parent, "body": body, "created_utc": int(name, 36), "subreddit": "talk"}) + "\n"
+    return (
+        json.dumps({"id": name, "parent_id": parent, "body": body, "created_utc": int(name, 36), "subreddit": "talk"})
+        + "\n"
+    )
 
 
 def test_reddits_comments_become_dialogues_with_a_report(tmp_path):
     zstandard = pytest.importorskip("zstandard")
-    text = (comment("a", "t3_s", "what is the question?") + comment("b", "t1_a", "it is [this] one") + comment("c", "t1_b", "so it is the one")
-            + comment("d", "t1_a", "[deleted]") + comment("e", "t1_d", "who was that?") + comment("f", "t1_g", "a") + comment("g", "t1_f", "a"))
+    text = (
+        comment("a", "t3_s", "what is the question?")
+        + comment("b", "t1_a", "it is [this] one")
+        + comment("c", "t1_b", "so it is the one")
+        + comment("d", "t1_a", "[deleted]")
+        + comment("e", "t1_d", "who was that?")
+        + comment("f", "t1_g", "a")
+        + comment("g", "t1_f", "a")
+    )
     (tmp_path / "RC.zst").write_bytes(zstandard.ZstdCompressor().compress(text.encode()))
     said = run("corpus", "reddit", tmp_path / "RC.zst", "--out", tmp_path / "talk.jsonl").right()
-    for count, what in ((7, "comments read"), (1, "deleted"), (2, "comments in a circle"), (1, "a square bracket"), (1, "dialogues with")):
+    for count, what in (
+        (7, "comments read"),
+        (1, "deleted"),
+        (2, "comments in a circle"),
+        (1, "a square bracket"),
+        (1, "dialogues with"),
+    ):
         assert re.search(rf"^ +{count} +{re.escape(what)}", said, re.MULTILINE), what
     row = json.loads((tmp_path / "talk.jsonl").read_text(encoding="utf-8"))
     assert row["turns"] == ["what is the question?", "it is [this] one", "so it is the one"]
     assert row["weights"] == [1, 0, 1]
-    report = json.loads(run("corpus", "reddit", tmp_path / "RC.zst", "--out", tmp_path / "other.jsonl", "--json").right())
+    report = json.loads(
+        run("corpus", "reddit", tmp_path / "RC.zst", "--out", tmp_path / "other.jsonl", "--json").right()
+    )
     assert report["reasons"] == {"a square bracket": 1}
     assert "already there" in run("corpus", "reddit", tmp_path / "RC.zst", "--out", tmp_path / "talk.jsonl").fault()
     packed = (tmp_path / "RC.zst").read_bytes()

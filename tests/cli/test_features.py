@@ -36,14 +36,20 @@ def test_from_a_file_to_labels(family: str, reader: str, toy: Path, tmp_path: Pa
     assert [line.split("\t")[1] in ("good", "bad") for line in answers.splitlines()] == [True, True]
 
 
-@pytest.mark.parametrize(("options", "words"), [
-    (["--features", "liner"], "Did you mean linear?"),
-    (["--features", "linear", "--set", "aux=0.5"], "what is frozen learns nothing"),
-    (["--features", "bilstm", "--set", "layers=1"], "--set network.trunk.layers=1"),
-    (["--features", "bilstm", "--set", "network.reader.width=7"], "width must be even"),
-    (["--features", "bilstm", "--set", "network.reader.widht=8"], "Did you mean width?"),
-    (["--features", "linear", "--set", "network.trunk.width=64"], "must have the shape it was learned in")])
-def test_what_cannot_be_is_refused_and_nothing_is_written(options: list[str], words: str, toy: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--features", "liner"], "Did you mean linear?"),
+        (["--features", "linear", "--set", "aux=0.5"], "what is frozen learns nothing"),
+        (["--features", "bilstm", "--set", "layers=1"], "--set network.trunk.layers=1"),
+        (["--features", "bilstm", "--set", "network.reader.width=7"], "width must be even"),
+        (["--features", "bilstm", "--set", "network.reader.widht=8"], "Did you mean width?"),
+        (["--features", "linear", "--set", "network.trunk.width=64"], "must have the shape it was learned in"),
+    ],
+)
+def test_what_cannot_be_is_refused_and_nothing_is_written(
+    options: list[str], words: str, toy: Path, tmp_path: Path
+) -> None:
     base = folder("gpt2", tmp_path / "base")
     assert words in run("finetune", base, toy, "--out", tmp_path / "run", *options).fault()
     assert not (tmp_path / "run").exists()

@@ -39,6 +39,7 @@ def large(path: Path, texts: list[str], size: int) -> Path:
 
 # --- SIGKILL ---------------------------------------------------------------------------------------------------------
 
+
 def test_tokens_killed_goes_on_to_the_same_store(tmp_path, texts) -> None:
     """With worker processes, which must not outlive the one that was killed. (A quick tokenizer would not start any.)"""
     data = large(tmp_path / "large.jsonl", texts, 6_000_000)
@@ -87,15 +88,20 @@ def test_train_killed_goes_on_to_the_same_weights(tmp_path, made) -> None:
     said.right()
     assert f"goes on from step {at}" in said.err
     run(*words, "--out", tmp_path / "unbroken").right()
-    assert (folder.path / "model/model.safetensors").read_bytes() == (tmp_path / "unbroken/model/model.safetensors").read_bytes()
+    assert (folder.path / "model/model.safetensors").read_bytes() == (
+        tmp_path / "unbroken/model/model.safetensors"
+    ).read_bytes()
 
     def records(path: Path) -> list[dict]:
-        return [{key: value for key, value in record.items() if key != "seconds"} for record in RunFolder(path).metrics()]
+        return [
+            {key: value for key, value in record.items() if key != "seconds"} for record in RunFolder(path).metrics()
+        ]
 
     assert records(folder.path) == records(tmp_path / "unbroken")
 
 
 # --- Ctrl-C and SIGTERM ----------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_run_saves_first_and_goes_on(tmp_path, made, number) -> None:
@@ -105,8 +111,11 @@ def test_an_interrupted_run_saves_first_and_goes_on(tmp_path, made, number) -> N
     told = said.fault(code=130).splitlines()
     folder = RunFolder(tmp_path / "run")
     at = int(folder.checkpoints()[-1].name.removeprefix("step-"))
-    assert told[-3:] == ["stopping after this step, and saving ...",
-                         f"stopped at step {at}; all of it is saved in {tmp_path / 'run'}.", "    The same command goes on from there."]
+    assert told[-3:] == [
+        "stopping after this step, and saving ...",
+        f"stopped at step {at}; all of it is saved in {tmp_path / 'run'}.",
+        "    The same command goes on from there.",
+    ]
     assert folder.passport()["finished"] is False
     again = run(*words)
     again.right()
@@ -126,6 +135,7 @@ def test_an_interrupted_tokens_ends_with_130(tmp_path, texts) -> None:
 
 # --- a full disk -----------------------------------------------------------------------------------------------------
 
+
 @pytest.fixture
 def disk(tmp_path: Path) -> Iterator[Path]:
     """A disk of 6 MB."""
@@ -133,7 +143,9 @@ def disk(tmp_path: Path) -> Iterator[Path]:
     place.mkdir()
     if os.geteuid() != 0 or not shutil.which("mount"):
         pytest.skip("NOT TESTED: a full disk needs a small tmpfs, which only root can mount")
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(place)], capture_output=True, text=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=6m", "tmpfs", str(place)], capture_output=True, text=True, check=False
+    )
     if mounted.returncode:
         pytest.skip(f"NOT TESTED: a full disk; mount says {mounted.stderr.strip()}")
     yield place
@@ -151,7 +163,19 @@ def fill(disk: Path, left: int) -> Path:
 @pytest.mark.parametrize("left", [0, 8192, 60_000, 200_000, 400_000])
 def test_a_full_disk_costs_no_checkpoint(disk, made, left) -> None:
     """Full at once, at the metrics, at the checkpoint, at the model: the run before stays whole and goes on later."""
-    words = ["train", "gpt2", *TINY, "--data", made("bpe"), "--out", disk / "run", "--set", "training.save=4", "--set", 'training.evaluate="8"']
+    words = [
+        "train",
+        "gpt2",
+        *TINY,
+        "--data",
+        made("bpe"),
+        "--out",
+        disk / "run",
+        "--set",
+        "training.save=4",
+        "--set",
+        'training.evaluate="8"',
+    ]
     run(*words, "--budget", 8).right()
     folder = RunFolder(disk / "run")
     before = {path.name: load_file(path / "state.safetensors") for path in folder.checkpoints()}
@@ -177,10 +201,12 @@ def test_a_full_disk_costs_no_checkpoint(disk, made, left) -> None:
 def test_tokens_on_a_full_disk_goes_on_when_there_is_space(disk, tmp_path, texts) -> None:
     data = large(tmp_path / "large.jsonl", texts, 3_000_000)
     words = ["tokens", data, "--tokenizer", "byte", "--out", disk / "store"]
-    filler = fill(disk, 5_000_000)           # one part of three
+    filler = fill(disk, 5_000_000)  # one part of three
     said = run(*words).fault(code=1)
     assert said.startswith("The disk is full: ")
-    assert said.endswith("What was written before is whole. Free some space and give the same command again; it goes on from there.")
+    assert said.endswith(
+        "What was written before is whole. Free some space and give the same command again; it goes on from there."
+    )
     assert not (disk / "store").exists()
     filler.unlink()
     subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)

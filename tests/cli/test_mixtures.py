@@ -55,7 +55,17 @@ def test_weights_are_given_with_the_paths(tmp_path, halves) -> None:
 
 
 def test_text_is_made_into_stores_with_one_tokenizer(tmp_path, two, halves) -> None:
-    words = ["train", "gpt2", *SHORT, "--set", "tokenizer.vocabulary=400", "--set", "tokenizer.minimum=1", "--out", tmp_path / "run"]
+    words = [
+        "train",
+        "gpt2",
+        *SHORT,
+        "--set",
+        "tokenizer.vocabulary=400",
+        "--set",
+        "tokenizer.minimum=1",
+        "--out",
+        tmp_path / "run",
+    ]
     said = run(*words, "--data", f"{two[0]}=1", "--data", f"{two[1]}=1")
     said.right()
     assert "one tokenizer is learned from the text of all sources together" in said.err
@@ -65,7 +75,9 @@ def test_text_is_made_into_stores_with_one_tokenizer(tmp_path, two, halves) -> N
     again = run(*words, "--data", f"{two[0]}=1", "--data", f"{two[1]}=1")
     assert "this run is finished" in again.err
     assert "is learned" not in again.err
-    mixed = run("train", "gpt2", *SHORT, "--data", f"{two[0]}=1", "--data", f"{halves[1]}=1", "--out", tmp_path / "mixed")
+    mixed = run(
+        "train", "gpt2", *SHORT, "--data", f"{two[0]}=1", "--data", f"{halves[1]}=1", "--out", tmp_path / "mixed"
+    )
     mixed.right()
     assert f"the tokenizer of {halves[1]} is used for all sources" in mixed.err
 
@@ -75,30 +87,41 @@ def test_a_path_with_an_equals_sign_is_a_path(tmp_path, halves) -> None:
     strange.symlink_to(halves[0])
     run("train", "gpt2", *SHORT, "--data", strange, "--out", tmp_path / "alone").right()
     assert "sources" not in RunFolder(tmp_path / "alone").passport()
-    run("train", "gpt2", *SHORT, "--data", f"{strange}=0.5", "--data", f"{halves[1]}=0.5", "--out", tmp_path / "mixed").right()
+    run(
+        "train", "gpt2", *SHORT, "--data", f"{strange}=0.5", "--data", f"{halves[1]}=0.5", "--out", tmp_path / "mixed"
+    ).right()
     assert RunFolder(tmp_path / "mixed").passport()["sources"][0]["weight"] == 0.5
 
 
-@pytest.mark.parametrize(("given", "told"), [
-    (["{web}=0.5", "{books}"], "of several sources each needs its weight"),
-    (["{web}=half", "{books}=1"], "'half' is not a weight"),
-    (["{web}=0", "{books}=1"], "'0' is not a weight"),
-    (["{web}=nan", "{books}=1"], "'nan' is not a weight"),
-    (["{web}=1", "nowhere=1"], "nowhere is not there"),
-    (["{web}=1", "{web}=2"], "is given more than once"),
-])
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["{web}=0.5", "{books}"], "of several sources each needs its weight"),
+        (["{web}=half", "{books}=1"], "'half' is not a weight"),
+        (["{web}=0", "{books}=1"], "'0' is not a weight"),
+        (["{web}=nan", "{books}=1"], "'nan' is not a weight"),
+        (["{web}=1", "nowhere=1"], "nowhere is not there"),
+        (["{web}=1", "{web}=2"], "is given more than once"),
+    ],
+)
 def test_what_is_wrong_with_sources_is_said(tmp_path, halves, given, told) -> None:
     words = [word.format(web=halves[0], books=halves[1]) for word in given]
-    assert told in run("train", "gpt2", *SHORT, "--data", words[0], "--data", words[1], "--out", tmp_path / "run").fault()
+    assert (
+        told in run("train", "gpt2", *SHORT, "--data", words[0], "--data", words[1], "--out", tmp_path / "run").fault()
+    )
     assert not (tmp_path / "run").exists()
 
 
 def test_stores_that_do_not_fit_together_are_refused(tmp_path, halves, made) -> None:
-    said = run("train", "gpt2", *SHORT, "--data", f"{halves[0]}=1", "--data", f"{made('bytes')}=1", "--out", tmp_path / "run").fault()
+    said = run(
+        "train", "gpt2", *SHORT, "--data", f"{halves[0]}=1", "--data", f"{made('bytes')}=1", "--out", tmp_path / "run"
+    ).fault()
     assert "stores that are mixed must share a tokenizer" in said
     assert str(halves[0]) in said
     assert str(made("bytes")) in said
-    said = run("train", "lstm", *LSTM, "--data", f"{halves[0]}=1", "--data", f"{halves[1]}=1", "--out", tmp_path / "run").fault()
+    said = run(
+        "train", "lstm", *LSTM, "--data", f"{halves[0]}=1", "--data", f"{halves[1]}=1", "--out", tmp_path / "run"
+    ).fault()
     assert "cannot be mixed" in said
     assert not (tmp_path / "run").exists()
 
@@ -110,9 +133,26 @@ def test_a_mixture_can_be_looked_at(halves) -> None:
 
 
 def test_a_killed_run_on_a_mixture_with_a_ramp_goes_on_to_the_same_weights(tmp_path, halves) -> None:
-    words = ["train", "gpt2", *TINY, "--budget", "40ktok", "--data", f"{halves[0]}=3", f"{halves[1]}=1", "--set", 'training.save="20"',
-             "--set", 'training.ramp={ start = 1, over = "15ktok" }', "--set", 'training.schedule.warmup="5ktok"',
-             "--set", 'training.evaluate="100"', "--compile", "off"]
+    words = [
+        "train",
+        "gpt2",
+        *TINY,
+        "--budget",
+        "40ktok",
+        "--data",
+        f"{halves[0]}=3",
+        f"{halves[1]}=1",
+        "--set",
+        'training.save="20"',
+        "--set",
+        'training.ramp={ start = 1, over = "15ktok" }',
+        "--set",
+        'training.schedule.warmup="5ktok"',
+        "--set",
+        'training.evaluate="100"',
+        "--compile",
+        "off",
+    ]
     folder = RunFolder(tmp_path / "run")
     killed = Program(*words, "--out", folder.path).when(lambda: len(folder.checkpoints()) > 1, signal.SIGKILL)
     assert killed.code == -signal.SIGKILL
@@ -125,4 +165,5 @@ def test_a_killed_run_on_a_mixture_with_a_ramp_goes_on_to_the_same_weights(tmp_p
 
     def records(run: RunFolder) -> list[str]:
         return [json.dumps({**record, "seconds": None}) for record in run.metrics()]
+
     assert records(one) == records(other)

@@ -36,12 +36,19 @@ def planted(texts: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("planted")
     draw = random.Random(1)
     common = sorted({word for text in texts for word in words(text) if word.isalpha() and len(word) > 3})[:300]
-    rows = [{"sentence": " ".join(draw.choices(common, k=14)), "choices": draw.sample(common, 4), "gold": draw.randrange(4)}
-            for _ in range(EXAMPLES)]
+    rows = [
+        {"sentence": " ".join(draw.choices(common, k=14)), "choices": draw.sample(common, 4), "gold": draw.randrange(4)}
+        for _ in range(EXAMPLES)
+    ]
     (folder / "planted.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     (folder / "planted.toml").write_text(TASK, encoding="utf-8")
-    leaked = [f"{row['sentence'].title()}, {row['choices'][row['gold']].title()}!" if shouted else f"{row['sentence']} {row['choices'][row['gold']]}"
-              for row in rows[::2] for shouted in (False, False, True)]
+    leaked = [
+        f"{row['sentence'].title()}, {row['choices'][row['gold']].title()}!"
+        if shouted
+        else f"{row['sentence']} {row['choices'][row['gold']]}"
+        for row in rows[::2]
+        for shouted in (False, False, True)
+    ]
     documents = [*texts, *("\n".join(draw.sample(leaked, len(leaked))) for _ in range(6))]
     (folder / "text.jsonl").write_text("".join(json.dumps({"text": one}) + "\n" for one in documents), encoding="utf-8")
     run("tokens", folder / "text.jsonl", "--vocabulary", 500, "--out", folder / "store").right()
@@ -56,7 +63,11 @@ def test_planted_examples_are_found_and_no_others(planted: Path) -> None:
         assert (found["examples"], found["dirty"], found["short"], found["size"]) == (EXAMPLES, EXAMPLES // 2, 0, 13)
         assert found["share"] == pytest.approx(0.5)
         assert said["rate"] == 1e-8
-    sentences = [json.loads(line)["sentence"] for line in (planted / "planted.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    sentences = [
+        json.loads(line)["sentence"]
+        for line in (planted / "planted.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
     assert split_clean_dirty(sentences, TrainingText((planted / "store",))) == [True, False] * (EXAMPLES // 2)
 
 
@@ -71,8 +82,12 @@ def test_a_table_for_people_with_the_passages(planted: Path) -> None:
 
 def test_any_text_can_be_looked_for(planted: Path, tmp_path: Path) -> None:
     first = json.loads((planted / "planted.jsonl").read_text(encoding="utf-8").split("\n")[0])["sentence"]
-    (tmp_path / "mine.txt").write_text(f"nothing of this has ever been said before by anyone in that text my friend\n{first}\n", encoding="utf-8")
-    said = json.loads(run("corpus", "overlap", planted / "store", tmp_path / "mine.txt", "--documents", "line", "--json").right())
+    (tmp_path / "mine.txt").write_text(
+        f"nothing of this has ever been said before by anyone in that text my friend\n{first}\n", encoding="utf-8"
+    )
+    said = json.loads(
+        run("corpus", "overlap", planted / "store", tmp_path / "mine.txt", "--documents", "line", "--json").right()
+    )
     assert said["tasks"][str(tmp_path / "mine.txt")]["dirty"] == 1
 
 
@@ -93,24 +108,38 @@ def test_the_table_shows_all_clean_and_dirty(planted: Path) -> None:
     head = next(line for line in said.split("\n") if "clean against all" in line)
     assert head.split()[:5] == ["task", "metric", "all", "clean", "dirty"]
     assert f"{EXAMPLES // 2} of {EXAMPLES}" in said
-    assert "clean against all" not in run("evaluate", planted / "run", planted / "planted.toml", "--overlap", "none").right()
+    assert (
+        "clean against all"
+        not in run("evaluate", planted / "run", planted / "planted.toml", "--overlap", "none").right()
+    )
 
 
 def test_another_text_than_the_runs_own(planted: Path, tmp_path: Path) -> None:
-    (tmp_path / "other.txt").write_text("nothing of the test stands in here at all, whatever one may do about it", encoding="utf-8")
-    said = json.loads(run("evaluate", planted / "run", planted / "planted.toml", "--overlap", tmp_path / "other.txt", "--json").right())
+    (tmp_path / "other.txt").write_text(
+        "nothing of the test stands in here at all, whatever one may do about it", encoding="utf-8"
+    )
+    said = json.loads(
+        run(
+            "evaluate", planted / "run", planted / "planted.toml", "--overlap", tmp_path / "other.txt", "--json"
+        ).right()
+    )
     (found,) = said["overlap"].values()
     assert found["tasks"]["planted"]["dirty"] == 0
     assert found["tasks"]["planted"]["metrics"]["accuracy"]["dirty"] is None
     said = run("evaluate", planted / "run", planted / "planted.toml", "--overlap", tmp_path / "other.txt").right()
-    assert "planted: all examples are clean, none has 13 words in a row that are known (0.00% of the 8-grams are)" in said
+    assert (
+        "planted: all examples are clean, none has 13 words in a row that are known (0.00% of the 8-grams are)" in said
+    )
     said = run("evaluate", planted / "run", planted / "planted.toml", "--limit", 1).right()
     assert "planted: 100.00% of its 8-grams are known; a single text is neither clean nor dirty" in said
 
 
 def test_what_is_wrong_is_said(planted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "is not there" in run("evaluate", planted / "run", planted / "planted.toml", "--overlap", "nowhere").fault()
-    assert "false-positive rate" in run("corpus", "overlap", planted / "store", planted / "planted.toml", "--rate", 2).fault()
+    assert (
+        "false-positive rate"
+        in run("corpus", "overlap", planted / "store", planted / "planted.toml", "--rate", 2).fault()
+    )
     assert "is not there" in run("corpus", "overlap", planted / "nothing", planted / "planted.toml").fault()
     monkeypatch.setattr("foreword.evaluate.contamination.find_spec", lambda name: None)
     said = run("evaluate", planted / "run", planted / "planted.toml")
@@ -131,11 +160,17 @@ def test_a_store_that_was_made_again_is_not_taken_for_the_old_one(planted: Path)
 
 
 def test_all_stores_of_a_mixture_are_looked_through(planted: Path, tmp_path: Path, made) -> None:
-    (tmp_path / "passport.json").write_text(json.dumps({"sources": [{"store": str(made("bpe"))}, {"store": str(planted / "store")}]}))
+    (tmp_path / "passport.json").write_text(
+        json.dumps({"sources": [{"store": str(made("bpe"))}, {"store": str(planted / "store")}]})
+    )
     training = TrainingText.of_run(tmp_path)
     assert training is not None
     assert training.bytes == sum(TrainingText((path,)).bytes for path in (made("bpe"), planted / "store"))
-    sentences = [json.loads(line)["sentence"] for line in (planted / "planted.jsonl").read_text(encoding="utf-8").split("\n") if line]
+    sentences = [
+        json.loads(line)["sentence"]
+        for line in (planted / "planted.jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
     assert split_clean_dirty(sentences, training) == [True, False] * (EXAMPLES // 2)
     (tmp_path / "passport.json").write_text(json.dumps({"sources": [{"store": str(tmp_path / "gone")}]}))
     assert TrainingText.of_run(tmp_path) is None

@@ -36,15 +36,21 @@ def test_several_models_and_their_mixture_in_int8(made) -> None:
 
 
 def test_generate_in_int8(made) -> None:
-    whole, small = (run("generate", made("gpt2"), "The class", "--max-tokens", 12, "--precision", precision)
-                    for precision in ("float32", "int8"))
+    whole, small = (
+        run("generate", made("gpt2"), "The class", "--max-tokens", 12, "--precision", precision)
+        for precision in ("float32", "int8")
+    )
     assert whole.right() == run("generate", made("gpt2"), "The class", "--max-tokens", 12).right()
     assert small.right().startswith("The class")
 
 
 def test_json_says_how_quickly_it_came(made) -> None:
     for name in ("gpt2", "kneser-ney"):
-        lines = run("generate", made(name), "The", "One", "--max-tokens", 6, "--min-tokens", 6, "--json").right().splitlines()
+        lines = (
+            run("generate", made(name), "The", "One", "--max-tokens", 6, "--min-tokens", 6, "--json")
+            .right()
+            .splitlines()
+        )
         first, second = map(json.loads, lines)
         assert first["tokens_per_second"] == second["tokens_per_second"] > 0
         assert first["prefill_seconds"] == second["prefill_seconds"] > 0
@@ -61,8 +67,10 @@ def test_an_unknown_precision_is_answered_with_those_there_are(made, verb) -> No
 @pytest.mark.parametrize("verb", ["generate", "evaluate"])
 def test_counts_have_no_precision(made, verb) -> None:
     said = run(verb, made("kneser-ney"), "--precision", "int8").fault()
-    assert said == (f"{made('kneser-ney')} (kneser-ney) counts: it has no weights that could be int8.\n"
-                    "    A precision is for networks; leave it out.")
+    assert said == (
+        f"{made('kneser-ney')} (kneser-ney) counts: it has no weights that could be int8.\n"
+        "    A precision is for networks; leave it out."
+    )
     assert run("generate", made("kneser-ney"), "The", "--max-tokens", 2, "--precision", "float32").code == 0
 
 

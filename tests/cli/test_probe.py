@@ -56,10 +56,14 @@ def test_bad_input_is_said_and_nothing_is_written(files, tmp_path):
     single = tmp_path / "single.csv"
     single.write_text("text,label\n" + "".join(f"text {n},{n % 2}\n" for n in range(40)), encoding="utf-8")
     assert run("probe", single, "--out", out).fault() == (
-        "single is single-text classification: there is no second text to be blind to.\n    Probe a task of pairs.")
+        "single is single-text classification: there is no second text to be blind to.\n    Probe a task of pairs."
+    )
     assert "Test on tasks of one kind" in run("probe", planted, "--on", single, "--out", out).fault()
     broken = tmp_path / "broken.csv"
-    broken.write_text("premise,hypothesis,label\n" + "".join(f"p{n},h,{'' if n in (3, 5) else n % 2}\n" for n in range(40)), encoding="utf-8")
+    broken.write_text(
+        "premise,hypothesis,label\n" + "".join(f"p{n},h,{'' if n in (3, 5) else n % 2}\n" for n in range(40)),
+        encoding="utf-8",
+    )
     said = run("probe", broken, "--out", out).fault()
     assert f"{broken}:5\n    this row has no label." in said
     assert f"{broken}:7\n    this row has no label." in said

@@ -24,7 +24,13 @@ def write(path: Path, labels: tuple[str, ...], count: int = 90) -> Path:
         rows.writerow(["premise", "hypothesis", "label"])
         for number in range(count):
             right = number % len(labels)
-            rows.writerow([f"the film {number}", f"it was {draw.choice(BAD if right else GOOD)} {'and a day' if right > 1 else ''}", labels[right]])
+            rows.writerow(
+                [
+                    f"the film {number}",
+                    f"it was {draw.choice(BAD if right else GOOD)} {'and a day' if right > 1 else ''}",
+                    labels[right],
+                ]
+            )
     return path
 
 
@@ -57,7 +63,9 @@ def test_a_matrix_of_two_runs_and_two_sets(place: Path, tmp_path: Path) -> None:
     assert (out / "crossed.svg").read_text(encoding="utf-8").startswith("<svg")
     lines = [json.loads(line) for line in (tmp_path / "said.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(lines) == sum(one["metrics"]["accuracy"]["count"] for one in saved)
-    assert {line["answer"] for line in lines if (line["model"], line["task"]) == ("run-three", "two")} <= set(NAMES["three"])
+    assert {line["answer"] for line in lines if (line["model"], line["task"]) == ("run-three", "two")} <= set(
+        NAMES["three"]
+    )
     assert json.loads(run(*words, "--json").right())["crossed"] == saved
     limited = json.loads(run("test", three, place / "two.csv", "--limit", 7, "--json").right())["crossed"]
     assert limited[0]["metrics"]["accuracy"]["count"] == 7
@@ -67,14 +75,20 @@ def test_what_cannot_be_asked_is_said_and_nothing_is_written(place: Path, tmp_pa
     tuned, out = place / "run-three", tmp_path / "out"
     odd = write(tmp_path / "odd.csv", ("yes", "no"))
     said = run("test", tuned, odd, "--out", out).fault()
-    assert said == ("the labels of odd (no, yes) are not those of three (contradiction, entailment, neutral).\n"
-                    "    Test on tasks whose labels mean the same.")
+    assert said == (
+        "the labels of odd (no, yes) are not those of three (contradiction, entailment, neutral).\n"
+        "    Test on tasks whose labels mean the same."
+    )
     single = tmp_path / "single.csv"
     single.write_text("text,label\n" + "".join(f"text {n},{n % 2}\n" for n in range(40)), encoding="utf-8")
-    assert "three is pair classification and single is single-text classification" in run("test", tuned, single, "--out", out).fault()
+    assert (
+        "three is pair classification and single is single-text classification"
+        in run("test", tuned, single, "--out", out).fault()
+    )
     assert run("evaluate", tuned, odd).fault() == (
         f"{tuned} is fine-tuned: it answers a labelled task, and no longer predicts text.\n"
-        f"    Score it on labelled data:  foreword test {tuned} {odd}")
+        f"    Score it on labelled data:  foreword test {tuned} {odd}"
+    )
     assert f"foreword test {tuned} TASK" in run("evaluate", tuned).fault()
     assert f"foreword test {tuned} TASK" in run("test", tuned).fault()
     assert "base is not fine-tuned" in run("test", tuned, place / "base", odd).fault()

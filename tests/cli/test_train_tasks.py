@@ -31,9 +31,14 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_several_tasks_and_then_one(base: Path, tmp_path: Path) -> None:
     films, pairs = files(tmp_path)
-    lines = run("train", "mt-dnn", "--from", base, "--data", films, pairs, "--out", tmp_path / "run", *QUICK).right().splitlines()
-    assert {tuple(line.split()[:2]) for line in lines[1:lines.index("")]} == {
-        (name, split) for name in ("films", "pairs") for split in ("dev", "test")}
+    lines = (
+        run("train", "mt-dnn", "--from", base, "--data", films, pairs, "--out", tmp_path / "run", *QUICK)
+        .right()
+        .splitlines()
+    )
+    assert {tuple(line.split()[:2]) for line in lines[1 : lines.index("")]} == {
+        (name, split) for name in ("films", "pairs") for split in ("dev", "test")
+    }
     assert lines[-1] == str(tmp_path / "run")
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
     assert "bert on films, pairs" in page
@@ -50,15 +55,22 @@ def test_predicting_with_one_of_several_tasks(base: Path, tmp_path: Path) -> Non
     run("train", "mt-dnn", "--from", base, "--data", films, pairs, "--out", tmp_path / "run", *QUICK).right()
     lines = [json.loads(line) for line in (tmp_path / "run" / "predictions.jsonl").read_text("utf-8").splitlines()]
     for name, file in (("films", films), ("pairs", pairs)):
-        said = [json.loads(line) for line in run("predict", tmp_path / "run", file, "--task", name, "--json").right().splitlines()]
+        said = [
+            json.loads(line)
+            for line in run("predict", tmp_path / "run", file, "--task", name, "--json").right().splitlines()
+        ]
         answers = {line["id"]: line["scores"] for line in said}
         wanted = {line["id"]: line["scores"] for line in lines if line["task"] == name}
         assert wanted
         assert all(answers[one] == pytest.approx(scores, abs=1e-5) for one, scores in wanted.items())
-        bare = [json.loads(line) for line in run("predict", tmp_path / "run" / f"model-{name}", file, "--json").right().splitlines()]
+        bare = [
+            json.loads(line)
+            for line in run("predict", tmp_path / "run" / f"model-{name}", file, "--json").right().splitlines()
+        ]
         assert bare == said
     assert run("predict", tmp_path / "run", films).fault() == (
-        f"{tmp_path / 'run'} was fine-tuned on several tasks: films, pairs.\n    Say which:  --task films")
+        f"{tmp_path / 'run'} was fine-tuned on several tasks: films, pairs.\n    Say which:  --task films"
+    )
     said = run("predict", tmp_path / "run", films, "--task", "film", "--out", tmp_path / "said.jsonl").fault()
     assert "was not fine-tuned on 'film'. Did you mean films?" in said
     assert "It knows: films, pairs." in said
@@ -72,7 +84,10 @@ def test_what_does_not_go_together_is_refused_and_nothing_is_written(base: Path,
     old = run("finetune", base, f"{films},{pairs}", "--multi", "--out", tmp_path / "run").fault()
     assert old == "--multi is a recipe: foreword train mt-dnn --from MODEL --data TASK TASK."
     assert "Give one:  --from RUN" in run("train", "mt-dnn", "--data", films, pairs, "--out", tmp_path / "run").fault()
-    assert "a name of its own" in run("train", "mt-dnn", "--from", base, "--data", films, films, "--out", tmp_path / "run").fault()
+    assert (
+        "a name of its own"
+        in run("train", "mt-dnn", "--from", base, "--data", films, films, "--out", tmp_path / "run").fault()
+    )
     assert not (tmp_path / "run").exists()
 
 

@@ -43,8 +43,9 @@ def test_tokens_given_again_finds_the_store(tmp_path, text) -> None:
     first = run(*words).right()
     said = run(*words)
     assert said.right() == first
-    assert said.err.strip() == (f"{tmp_path / 'store'} is already there, made from the same files with the same settings: "
-                                "used as it is.")
+    assert said.err.strip() == (
+        f"{tmp_path / 'store'} is already there, made from the same files with the same settings: used as it is."
+    )
 
 
 @pytest.mark.parametrize("kind", ["byte_bpe", "wordpiece", "char_bpe", "unigram", "word", "unicode", "ascii", "byte"])
@@ -62,13 +63,16 @@ def test_tokens_takes_the_tokenizer_of_a_run(tmp_path, text, made) -> None:
 
 
 def test_tokens_reads_chinese(tmp_path) -> None:
-    (tmp_path / "zh.txt").write_text("\n".join(f"今天天气很好，我们去公园看第{i}朵花。" for i in range(200)), encoding="utf-8")
+    (tmp_path / "zh.txt").write_text(
+        "\n".join(f"今天天气很好，我们去公园看第{i}朵花。" for i in range(200)), encoding="utf-8"
+    )
     run("tokens", tmp_path / "zh.txt", "--out", tmp_path / "store", "--documents", "line", "--vocabulary", 300).right()
     store = TokenStore.open(tmp_path / "store")
     assert store.tokenizer.decode(store.document(0)).startswith("今天天气很好")
 
 
 # --- preview ---------------------------------------------------------------------------------------------------------
+
 
 def test_preview_gpt2_shows_rows_and_counts_guesses(made) -> None:
     out = run("preview", "gpt2", "--data", made("bpe"), *TINY, "--rows", 2).right()
@@ -101,7 +105,9 @@ def test_preview_bert_shows_what_is_hidden_and_how_often(made) -> None:
 
 
 def test_preview_lstm_and_counts(made) -> None:
-    assert run("preview", "lstm", "--data", made("bpe"), *LSTM).right().startswith("lstm: causal over lanes of 16 tokens")
+    assert (
+        run("preview", "lstm", "--data", made("bpe"), *LSTM).right().startswith("lstm: causal over lanes of 16 tokens")
+    )
     out = run("preview", "kneser-ney", "--data", made("bpe")).right()
     assert out.startswith("kneser-ney: causal over runs of 65536 tokens")
     assert "counted in order, for example: " in out
@@ -109,27 +115,42 @@ def test_preview_lstm_and_counts(made) -> None:
 
 # --- train -----------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("name", ["gpt2", "bert", "lstm", "kneser-ney"])
 def test_train_leaves_a_whole_run(made, name) -> None:
     folder = made(name)
-    assert {path.name for path in folder.iterdir()} == {"recipe.toml", "model", "checkpoints", "metrics.jsonl", "passport.json"}
+    assert {path.name for path in folder.iterdir()} == {
+        "recipe.toml",
+        "model",
+        "checkpoints",
+        "metrics.jsonl",
+        "passport.json",
+    }
     files = {path.name for path in (folder / "model").iterdir()}
     assert {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "README.md"} <= files
     passport = json.loads((folder / "passport.json").read_text())
     assert passport["finished"] is True
     assert passport["tokens"] > 0
     assert passport["command"][1:3] == ["train", name]
-    assert [json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()] or name == "kneser-ney"
+    assert [
+        json.loads(line)["step"] for line in (folder / "metrics.jsonl").read_text().splitlines()
+    ] or name == "kneser-ney"
 
 
 def test_train_says_where_the_run_is_on_stdout_and_the_rest_on_stderr(tmp_path, made) -> None:
     said = run("train", "gpt2", *TINY, "--budget", 2, "--data", made("bpe"), "--out", tmp_path / "run")
     assert said.right() == f"{tmp_path / 'run'}\n"
-    assert re.search(r"^gpt2 laptop: [\d,]+ parameters, byte-bpe-500, [\d,]+ tokens of training text, budget 2, on cpu \(\d+ threads?\), float32$", said.err, re.M)
+    assert re.search(
+        r"^gpt2 laptop: [\d,]+ parameters, byte-bpe-500, [\d,]+ tokens of training text, budget 2, on cpu \(\d+ threads?\), float32$",
+        said.err,
+        re.M,
+    )
     assert f"model in {tmp_path / 'run' / 'model'}" in said.err
 
 
-@pytest.mark.parametrize(("budget", "steps"), [("5", 5), ("5steps", 5), ("600tok", 5), ("0.6ktok", 5), ("0.02epochs", None)])
+@pytest.mark.parametrize(
+    ("budget", "steps"), [("5", 5), ("5steps", 5), ("600tok", 5), ("0.6ktok", 5), ("0.02epochs", None)]
+)
 def test_a_budget_is_steps_tokens_or_epochs(tmp_path, made, budget, steps) -> None:
     run("train", "gpt2", *TINY, "--budget", budget, "--data", made("bpe"), "--out", tmp_path / "run").right()
     store = TokenStore.open(made("bpe"))
@@ -156,7 +177,9 @@ def test_train_takes_raw_text_and_keeps_the_store_it_makes(tmp_path, text, monke
     again = run("train", "gpt2", *words, "--out", tmp_path / "two")
     again.right()
     assert f"{text} is text: using the store made of it before, {kept[0]}" in again.err
-    assert (tmp_path / "one/model/model.safetensors").read_bytes() == (tmp_path / "two/model/model.safetensors").read_bytes()
+    assert (tmp_path / "one/model/model.safetensors").read_bytes() == (
+        tmp_path / "two/model/model.safetensors"
+    ).read_bytes()
 
 
 def test_a_dry_run_trains_nothing(tmp_path, made) -> None:
@@ -179,18 +202,25 @@ def test_a_finished_run_says_so_and_goes_on_with_a_larger_budget(tmp_path, made)
 
 def test_a_run_is_repeated_from_its_own_recipe(tmp_path, made) -> None:
     run("train", made("gpt2"), "--data", made("bpe"), "--out", tmp_path / "again").right()
-    assert (tmp_path / "again/model/model.safetensors").read_bytes() == (made("gpt2") / "model/model.safetensors").read_bytes()
+    assert (tmp_path / "again/model/model.safetensors").read_bytes() == (
+        made("gpt2") / "model/model.safetensors"
+    ).read_bytes()
 
 
 def test_another_seed_gives_another_model(tmp_path, made) -> None:
     run("train", "gpt2", *TINY, "--budget", 8, "--seed", 5, "--data", made("bpe"), "--out", tmp_path / "run").right()
-    assert (tmp_path / "run/model/model.safetensors").read_bytes() != (made("gpt2") / "model/model.safetensors").read_bytes()
+    assert (tmp_path / "run/model/model.safetensors").read_bytes() != (
+        made("gpt2") / "model/model.safetensors"
+    ).read_bytes()
 
 
 def test_tensorboard_files_by_flag(tmp_path, made) -> None:
     pytest.importorskip("tensorboard")
-    run("train", "gpt2", *TINY, "--budget", 4, "--data", made("bpe"), "--out", tmp_path / "run", "--tensorboard").right()
+    run(
+        "train", "gpt2", *TINY, "--budget", 4, "--data", made("bpe"), "--out", tmp_path / "run", "--tensorboard"
+    ).right()
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
     events = EventAccumulator(str(tmp_path / "run" / "tensorboard"))
     events.Reload()
     assert {"train/loss", "valid/nll.tokens"} <= set(events.Tags()["scalars"])
@@ -199,13 +229,16 @@ def test_tensorboard_files_by_flag(tmp_path, made) -> None:
 
 # --- evaluate --------------------------------------------------------------------------------------------------------
 
+
 def test_evaluate_takes_the_run_s_own_test_documents(made) -> None:
     out = run("evaluate", made("gpt2")).right().splitlines()
     store = TokenStore.open(made("bpe"), "test")
     assert out[0] == f"{made('bpe')} (test): {store.documents} documents, {store.total_bytes:,} bytes"
     assert out[1].split() == ["model", "bits/byte", "bits/char", "word", "ppl", "token", "ppl", "tokens"]
     assert len(out[2].split()) == 6
-    assert out[-1].startswith("context: each document on its own; a token sees at least the 16 tokens before it (window 32, stride 16)")
+    assert out[-1].startswith(
+        "context: each document on its own; a token sees at least the 16 tokens before it (window 32, stride 16)"
+    )
 
 
 def test_evaluate_in_json_agrees_with_the_table(made) -> None:
@@ -214,7 +247,7 @@ def test_evaluate_in_json_agrees_with_the_table(made) -> None:
     shown = run("evaluate", made("gpt2")).right().splitlines()[2].split()
     assert float(shown[1]) == pytest.approx(score["bits_per_byte"], abs=1e-4)
     assert score["nats"] / math.log(2) / score["bytes"] == pytest.approx(score["bits_per_byte"])
-    assert score["tokens"] == TokenStore.open(made("bpe"), "test").tokens - score["documents"]      # ends are not charged
+    assert score["tokens"] == TokenStore.open(made("bpe"), "test").tokens - score["documents"]  # ends are not charged
 
 
 def test_evaluate_text_is_evaluating_the_store_of_it(made, text) -> None:
@@ -226,14 +259,15 @@ def test_evaluate_text_is_evaluating_the_store_of_it(made, text) -> None:
     assert read["bits_per_byte"] == pytest.approx(stored["bits_per_byte"], rel=0.1)
     whole = json.loads(run("evaluate", made("kneser-ney"), "--data", text, "--split", "all", "--json").right())
     assert whole["scores"][str(made("kneser-ney"))]["bytes"] == sum(
-        TokenStore.open(made("bpe"), split).total_bytes for split in ("train", "valid", "test"))
+        TokenStore.open(made("bpe"), split).total_bytes for split in ("train", "valid", "test")
+    )
 
 
 def test_evaluate_several_and_their_mixture(made) -> None:
     found = json.loads(run("evaluate", made("gpt2"), made("kneser-ney"), made("lstm"), "--mix", "--json").right())
     bits = {name: score["bits_per_byte"] for name, score in found["scores"].items()}
     assert list(bits) == [*map(str, (made("gpt2"), made("kneser-ney"), made("lstm"))), "mixture"]
-    assert bits["mixture"] <= min(bits.values()) + 0.02            # weights are fitted on other text
+    assert bits["mixture"] <= min(bits.values()) + 0.02  # weights are fitted on other text
     assert sum(found["weights"].values()) == pytest.approx(1)
     assert len({score["bytes"] for score in found["scores"].values()}) == 1
     table = run("evaluate", made("gpt2"), made("kneser-ney"), "--mix").right()
@@ -241,7 +275,9 @@ def test_evaluate_several_and_their_mixture(made) -> None:
 
 
 def test_models_with_different_lossless_tokenizers_compare_on_text(made, text) -> None:
-    found = json.loads(run("evaluate", made("gpt2"), made("byte-gpt2"), "--data", text, "--limit", 5000, "--json").right())
+    found = json.loads(
+        run("evaluate", made("gpt2"), made("byte-gpt2"), "--data", text, "--limit", 5000, "--json").right()
+    )
     one, other = found["scores"].values()
     assert one["bytes"] == other["bytes"]
     assert one["tokens"] != other["tokens"]
@@ -249,7 +285,10 @@ def test_models_with_different_lossless_tokenizers_compare_on_text(made, text) -
 
 def test_bert_is_labelled_and_gets_no_bits_per_byte(made) -> None:
     out = run("evaluate", made("bert")).right()
-    assert "PSEUDO-LIKELIHOOD: tokens guessed from both sides. Not a probability of the text; never compare it with one." in out
+    assert (
+        "PSEUDO-LIKELIHOOD: tokens guessed from both sides. Not a probability of the text; never compare it with one."
+        in out
+    )
     assert out.splitlines()[2].split()[1:4] == ["-", "-", "-"]
     score = json.loads(run("evaluate", made("bert"), "--json").right())["scores"][str(made("bert"))]
     assert score["kind"] == "pseudo-likelihood"
@@ -258,9 +297,11 @@ def test_bert_is_labelled_and_gets_no_bits_per_byte(made) -> None:
 
 def test_lossy_and_lossless_are_not_compared(made, text) -> None:
     said = run("evaluate", made("gpt2"), made("piece-bigram"), "--data", text, "--limit", 3000).fault()
-    assert said == (f"these models cannot be compared in bits per byte: {made('gpt2')} pays for all of the text; {made('piece-bigram')} pays "
-                    "for a text that its tokenizer has cut down.\n    Evaluate them one at a time, or train them with the same lossless "
-                    "tokenizer (byte_bpe, byte).")
+    assert said == (
+        f"these models cannot be compared in bits per byte: {made('gpt2')} pays for all of the text; {made('piece-bigram')} pays "
+        "for a text that its tokenizer has cut down.\n    Evaluate them one at a time, or train them with the same lossless "
+        "tokenizer (byte_bpe, byte)."
+    )
 
 
 def test_likelihood_and_pseudo_likelihood_are_not_compared(made, text) -> None:
@@ -271,13 +312,17 @@ def test_likelihood_and_pseudo_likelihood_are_not_compared(made, text) -> None:
 
 def test_the_stride_changes_the_context_and_is_told(made) -> None:
     name = str(made("gpt2"))
-    found = {stride: json.loads(run("evaluate", name, "--stride", stride, "--json").right())["scores"][name] for stride in (4, 32)}
+    found = {
+        stride: json.loads(run("evaluate", name, "--stride", stride, "--json").right())["scores"][name]
+        for stride in (4, 32)
+    }
     assert "window 32, stride 4" in found[4]["policy"]
     assert found[4]["tokens"] == found[32]["tokens"]
     assert found[4]["nats"] != found[32]["nats"]
 
 
 # --- generate --------------------------------------------------------------------------------------------------------
+
 
 def test_generate_continues_the_prompt(made) -> None:
     said = run("generate", made("gpt2"), "The class", "--max-tokens", 12)
@@ -289,8 +334,29 @@ def test_generate_continues_the_prompt(made) -> None:
 
 
 def test_generate_with_every_option(made) -> None:
-    words = ["--max-tokens", 20, "--min-tokens", 4, "--temperature", 0.7, "--top-k", 20, "--top-p", 0.9,
-             "--repetition-penalty", 1.2, "--stop", "zzz", "--stop", "qqq", "-n", 3, "--seed", 2, "--json"]
+    words = [
+        "--max-tokens",
+        20,
+        "--min-tokens",
+        4,
+        "--temperature",
+        0.7,
+        "--top-k",
+        20,
+        "--top-p",
+        0.9,
+        "--repetition-penalty",
+        1.2,
+        "--stop",
+        "zzz",
+        "--stop",
+        "qqq",
+        "-n",
+        3,
+        "--seed",
+        2,
+        "--json",
+    ]
     for name in ("gpt2", "lstm", "kneser-ney"):
         found = [json.loads(line) for line in run("generate", made(name), "The class", *words).right().splitlines()]
         assert len(found) == 3
@@ -309,7 +375,7 @@ def test_generate_streams_what_it_would_give_at_once(made) -> None:
 
 def test_generate_stops_before_a_stop_string(made) -> None:
     free = json.loads(run("generate", made("kneser-ney"), "The", "--max-tokens", 30, "--json").right())["text"]
-    word = free[len(free) // 2: len(free) // 2 + 3]
+    word = free[len(free) // 2 : len(free) // 2 + 3]
     found = json.loads(run("generate", made("kneser-ney"), "The", "--max-tokens", 30, "--stop", word, "--json").right())
     assert found["reason"] == "stop"
     assert found["text"] == free[: free.index(word)]
@@ -335,7 +401,10 @@ def test_generate_in_chinese_and_from_nothing(made) -> None:
 
 
 def test_greedy_does_not_depend_on_the_seed(made) -> None:
-    one, other = (run("generate", made("gpt2"), "The", "--temperature", 0, "--max-tokens", 9, "--seed", seed).right() for seed in (1, 2))
+    one, other = (
+        run("generate", made("gpt2"), "The", "--temperature", 0, "--max-tokens", 9, "--seed", seed).right()
+        for seed in (1, 2)
+    )
     assert one == other
 
 
@@ -350,16 +419,23 @@ def test_bert_cannot_generate_and_says_what_it_can(made) -> None:
     assert said == f"{made('bert')} (bert) cannot generate; it can fill, embed, logits."
 
 
-@pytest.mark.parametrize(("option", "value", "words"), [
-    ("--temperature", -1, "temperature must be at least 0 (it says -1.0)."), ("--top-p", 0, "top_p must be more than 0 and at most 1 (it says 0.0)."),
-    ("--top-k", -3, "top_k must be at least 0 (it says -3)."), ("--max-tokens", -1, "max_tokens must be at least 0 (it says -1)."),
-    ("--repetition-penalty", 0, "repetition_penalty must be more than 0 (it says 0.0).")])
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--temperature", -1, "temperature must be at least 0 (it says -1.0)."),
+        ("--top-p", 0, "top_p must be more than 0 and at most 1 (it says 0.0)."),
+        ("--top-k", -3, "top_k must be at least 0 (it says -3)."),
+        ("--max-tokens", -1, "max_tokens must be at least 0 (it says -1)."),
+        ("--repetition-penalty", 0, "repetition_penalty must be more than 0 (it says 0.0)."),
+    ],
+)
 def test_settings_of_sampling_that_mean_nothing(made, option, value, words) -> None:
     said = run("generate", made("gpt2"), option, value, "--json").fault()
     assert said == words
 
 
 # --- import and export -----------------------------------------------------------------------------------------------
+
 
 def test_out_to_hugging_face_and_back(tmp_path, made) -> None:
     assert run("export", made("gpt2"), "--out", tmp_path / "hf").right() == f"{tmp_path / 'hf'}\n"
@@ -374,7 +450,9 @@ def test_out_to_hugging_face_and_back(tmp_path, made) -> None:
 def test_bert_goes_out_and_back(tmp_path, made) -> None:
     run("export", made("bert"), "--to", "hf", "--out", tmp_path / "hf").right()
     run("import", tmp_path / "hf", "--out", tmp_path / "back").right()
-    assert (tmp_path / "back/model/model.safetensors").read_bytes() == (made("bert") / "model/model.safetensors").read_bytes()
+    assert (tmp_path / "back/model/model.safetensors").read_bytes() == (
+        made("bert") / "model/model.safetensors"
+    ).read_bytes()
 
 
 def test_import_says_what_it_can_import() -> None:
@@ -385,7 +463,10 @@ def test_import_says_what_it_can_import() -> None:
 def test_counts_are_imported_as_a_run_too(tmp_path, made) -> None:
     said = run("import", made("kneser-ney"), "--out", tmp_path / "back")
     assert said.right() == f"kneser-ney: counts; run in {tmp_path / 'back'}\n"
-    assert run("generate", tmp_path / "back", "The", "--max-tokens", 5).right() == run("generate", made("kneser-ney"), "The", "--max-tokens", 5).right()
+    assert (
+        run("generate", tmp_path / "back", "The", "--max-tokens", 5).right()
+        == run("generate", made("kneser-ney"), "The", "--max-tokens", 5).right()
+    )
 
 
 def test_counts_are_exported_as_arpa(tmp_path, made) -> None:
@@ -397,11 +478,14 @@ def test_counts_are_exported_as_arpa(tmp_path, made) -> None:
 
 def test_what_cannot_be_exported(tmp_path, made) -> None:
     assert run("export", made("kneser-ney"), "--out", tmp_path / "x").fault() == (
-        "transformers has no class for kneser-ney.\n    It opens: gpt2, openai-gpt, gpt_neo, bert, nanochat. foreword.load opens all.")
+        "transformers has no class for kneser-ney.\n    It opens: gpt2, openai-gpt, gpt_neo, bert, nanochat. foreword.load opens all."
+    )
     assert run("export", made("gpt2"), "--to", "arpa", "--out", tmp_path / "x").fault() == (
-        "gpt2 is not a model of counts with back-off.\n    kneser-ney can be written as ARPA.")
+        "gpt2 is not a model of counts with back-off.\n    kneser-ney can be written as ARPA."
+    )
     assert run("export", made("gpt2"), "--to", "arp", "--out", tmp_path / "x").fault() == (
-        "'arp' is not a form to export to. Did you mean arpa? Forms: hf, arpa.")
+        "'arp' is not a form to export to. Did you mean arpa? Forms: hf, arpa."
+    )
     assert not (tmp_path / "x").exists()
 
 
@@ -411,21 +495,27 @@ def test_nothing_is_overwritten(tmp_path, made) -> None:
     (tmp_path / "file").write_text("mine")
     for place in ("there", "file"):
         out = tmp_path / place
-        assert run("export", made("gpt2"), "--out", out).fault() == f"{out} is already there.\n    Choose another --out."
+        assert (
+            run("export", made("gpt2"), "--out", out).fault() == f"{out} is already there.\n    Choose another --out."
+        )
         assert run("import", made("gpt2"), "--out", out).fault() == f"{out} is not empty.\n    Choose another --out."
         assert run("train", "gpt2", *TINY, "--data", made("bpe"), "--out", out).fault() == (
-            f"{out} is not empty and not a run.\n    Choose another --out.")
+            f"{out} is not empty and not a run.\n    Choose another --out."
+        )
         assert run("tokens", made("gpt2") / "recipe.toml", "--out", out).fault() == (
-            f"{out} is already there and is not a token store.\n    Give another --out.")
+            f"{out} is already there and is not a token store.\n    Give another --out."
+        )
     assert (tmp_path / "there" / "mine.txt").read_text() == (tmp_path / "file").read_text() == "mine"
     assert len(list((tmp_path / "there").iterdir())) == 1
 
 
 # --- recipes ---------------------------------------------------------------------------------------------------------
 
+
 def test_check_says_what_is_right() -> None:
     assert run("check", "gpt2", "bert", "kneser-ney").right() == (
-        "gpt2: right (gpt2).\nbert: right (bert).\nkneser-ney: right (kneser-ney).\n")
+        "gpt2: right (gpt2).\nbert: right (bert).\nkneser-ney: right (kneser-ney).\n"
+    )
 
 
 def test_show_tells_where_each_value_was_written() -> None:
@@ -463,14 +553,21 @@ def test_list_shows_everything_of_a_sort() -> None:
     assert {line.split()[0] for line in run("list").right().splitlines()} >= {"uniform", "gpt2", "bert", "kneser-ney"}
     found = json.loads(run("list", "recipes", "--json").right())
     assert next(one for one in found if one["name"] == "gpt2")["sizes"] == "laptop, small, medium, large, xl"
-    for what, name in (("networks", "causal_transformer"), ("objectives", "masked"), ("tokenizers", "byte_bpe"),
-                       ("cuts", "windows"), ("tasks", "bits")):
+    for what, name in (
+        ("networks", "causal_transformer"),
+        ("objectives", "masked"),
+        ("tokenizers", "byte_bpe"),
+        ("cuts", "windows"),
+        ("tasks", "bits"),
+    ):
         assert name in {line.split()[0] for line in run("list", what).right().splitlines()}
     assert run("list", "network").fault() == (
-        "there is no list of 'network'. Did you mean networks? Lists: recipes, tasks, networks, objectives, tokenizers, cuts.")
+        "there is no list of 'network'. Did you mean networks? Lists: recipes, tasks, networks, objectives, tokenizers, cuts."
+    )
 
 
 # --- the real program ------------------------------------------------------------------------------------------------
+
 
 def test_the_program_itself(tmp_path, made) -> None:
     """As a process: the version, a fault with code 2, data on stdout alone, and an ending pipe."""
@@ -483,8 +580,16 @@ def test_the_program_itself(tmp_path, made) -> None:
 
 
 def test_a_wrong_command_ends_with_two(tmp_path) -> None:
-    for words in (["trian"], ["train"], ["train", "gpt2"], ["generate"], ["tokens", "x"], ["list", "--wat"],
-                  ["generate", "x", "--top-k", "many"], ["train", "gpt2", "--data", "x", "--seed", "one"]):
+    for words in (
+        ["trian"],
+        ["train"],
+        ["train", "gpt2"],
+        ["generate"],
+        ["tokens", "x"],
+        ["list", "--wat"],
+        ["generate", "x", "--top-k", "many"],
+        ["train", "gpt2", "--data", "x", "--seed", "one"],
+    ):
         said = run(*words)
         assert said.code == 2, words
         assert said.out == ""
@@ -502,6 +607,7 @@ def test_a_reader_that_goes_away_is_no_failure() -> None:
 
 def test_from_python(made) -> None:
     import foreword
+
     lm = foreword.load(made("gpt2"))
     score = lm.score("The class statement.")
     assert score.bytes == 20
@@ -515,11 +621,22 @@ def test_from_python(made) -> None:
 
 # --- plan ------------------------------------------------------------------------------------------------------------
 
+
 def test_a_plan_says_what_a_training_needs_and_trains_nothing(tmp_path, made) -> None:
     said = run("plan", "gpt2", *TINY, "--data", made("bpe"), "--budget", "64000tok").right()
     assert [line.split()[0] for line in said.splitlines() if not line.startswith(" ")] == [
-        "gpt2", "memory", "fits", "work", "pace", "data", "budget", "time"]
-    found = json.loads(run("plan", "gpt2", *TINY, "--data", made("bpe"), "--budget", "64000tok", "--json", "--no-probe").right())
+        "gpt2",
+        "memory",
+        "fits",
+        "work",
+        "pace",
+        "data",
+        "budget",
+        "time",
+    ]
+    found = json.loads(
+        run("plan", "gpt2", *TINY, "--data", made("bpe"), "--budget", "64000tok", "--json", "--no-probe").right()
+    )
     assert found["vocabulary"] == 500
     assert found["budget"]["tokens"] == 64000
     assert found["pace"] is found["budget"]["seconds"] is None
@@ -531,17 +648,38 @@ def test_a_plan_says_what_a_training_needs_and_trains_nothing(tmp_path, made) ->
 def test_what_cannot_be_planned(tmp_path, made) -> None:
     assert run("plan", "kneser-ney").fault().startswith("kneser-ney counts; it has nothing to plan.")
     assert run("plan", "gpt2", "--data", tmp_path).fault() == (
-        f"{tmp_path} is not a store: how many tokens it has is not known.\n    Make one:  foreword tokens {tmp_path} --out STORE")
+        f"{tmp_path} is not a store: how many tokens it has is not known.\n    Make one:  foreword tokens {tmp_path} --out STORE"
+    )
     assert run("plan", "gpt2", "--budget", "soon").fault().startswith("'soon' is not a budget.")
     assert run("plan", "gpt3", "--size", "176b").fault().startswith("gpt3 has no size '176b'. Did you mean 175b?")
 
 
 def test_a_banded_model_with_biases_is_not_exported_and_one_without_is(tmp_path, made) -> None:
     for bias in ("true", "false"):
-        run("train", "gpt3", *TINY, "--set", "network.layers=2", "--set", f"network.qkv_bias={bias}", "--set", "network.visible.window=3", "--budget", 2,
-            "--data", made("bpe"), "--out", tmp_path / bias).right()
-    assert run("export", tmp_path / "true", "--out", tmp_path / "x").fault().startswith(
-        "transformers has no class for gpt3. GPT-Neo, its class with banded layers, has no biases of queries, keys and values "
-        "(network.qkv_bias=false).")
+        run(
+            "train",
+            "gpt3",
+            *TINY,
+            "--set",
+            "network.layers=2",
+            "--set",
+            f"network.qkv_bias={bias}",
+            "--set",
+            "network.visible.window=3",
+            "--budget",
+            2,
+            "--data",
+            made("bpe"),
+            "--out",
+            tmp_path / bias,
+        ).right()
+    assert (
+        run("export", tmp_path / "true", "--out", tmp_path / "x")
+        .fault()
+        .startswith(
+            "transformers has no class for gpt3. GPT-Neo, its class with banded layers, has no biases of queries, keys and values "
+            "(network.qkv_bias=false)."
+        )
+    )
     run("export", tmp_path / "false", "--out", tmp_path / "x").right()
     assert json.loads((tmp_path / "x/config.json").read_text())["model_type"] == "gpt_neo"

@@ -38,14 +38,18 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
         copy(ROOT / name, source / name)
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
     offline = ["--no-index", "--no-deps"]
-    subprocess.run([*pip, "wheel", *offline, "--no-build-isolation", "-w", folder / "built", source], check=True, capture_output=True)
+    subprocess.run(
+        [*pip, "wheel", *offline, "--no-build-isolation", "-w", folder / "built", source],
+        check=True,
+        capture_output=True,
+    )
     shutil.rmtree(source)
-    wheel, = (folder / "built").glob("*.whl")
+    (wheel,) = (folder / "built").glob("*.whl")
     venv.create(folder / "venv", with_pip=False)
     python = folder / "venv" / "bin" / "python"
     subprocess.run([*pip, "--python", python, "install", *offline, wheel], check=True, capture_output=True)
-    site, = (folder / "venv" / "lib").glob("python*/site-packages")
-    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")        # whose own .pth files are not read
+    (site,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")  # whose own .pth files are not read
     (site / "sitecustomize.py").write_text(GUARD.format(root=str(ROOT), allowed=os.path.realpath(sys.prefix)))
     return python.parent
 
@@ -53,8 +57,15 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def program(installed: Path, name: str, *words: object) -> subprocess.CompletedProcess[str]:
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
     environment |= {"XDG_CACHE_HOME": str(installed.parent / "cache"), "OMP_NUM_THREADS": "1"}
-    return subprocess.run([installed / name, *map(str, words)], cwd=installed.parent, env=environment, capture_output=True,
-                          text=True, timeout=300, check=False)
+    return subprocess.run(
+        [installed / name, *map(str, words)],
+        cwd=installed.parent,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
 
 
 def test_it_is_not_the_repository_that_runs(installed: Path) -> None:
@@ -76,7 +87,11 @@ def test_the_demo_runs(installed: Path, text: Path) -> None:
 
 def test_recipes_and_tasks_are_listed(installed: Path) -> None:
     for what in ("recipes", "tasks"):
-        there, here = program(installed, "foreword", "list", what), subprocess.run(
-            [sys.executable, "-m", "foreword", "list", what], cwd=ROOT, capture_output=True, text=True, check=True)
+        there, here = (
+            program(installed, "foreword", "list", what),
+            subprocess.run(
+                [sys.executable, "-m", "foreword", "list", what], cwd=ROOT, capture_output=True, text=True, check=True
+            ),
+        )
         assert there.stdout == here.stdout
         assert len(there.stdout.splitlines()) > 10

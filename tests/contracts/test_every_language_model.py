@@ -15,9 +15,17 @@ from foreword.parts.frozen import PRECISIONS, freeze
 from tests.tiny import GRADIENT, READERS, drawn, reader, tiny
 
 FROZEN = [f"{name}, {precision}" for name in READERS if name in GRADIENT for precision in PRECISIONS]
-every_model = pytest.mark.parametrize("name", [*READERS, "a mixture", *(
-    pytest.param(name, marks=() if name.startswith("gpt2, ") else pytest.mark.thorough) for name in FROZEN)])
-some_models = pytest.mark.parametrize("name", ["kneser-ney", "lstm", "gpt2", "a mixture"])      # where the sampler is tested
+every_model = pytest.mark.parametrize(
+    "name",
+    [
+        *READERS,
+        "a mixture",
+        *(pytest.param(name, marks=() if name.startswith("gpt2, ") else pytest.mark.thorough) for name in FROZEN),
+    ],
+)
+some_models = pytest.mark.parametrize(
+    "name", ["kneser-ney", "lstm", "gpt2", "a mixture"]
+)  # where the sampler is tested
 PROMPTS = ("The", "A class definition defines", "", "今天天气", "x = [1, 2, 3]\nfor")
 
 
@@ -33,6 +41,7 @@ def models(store):
             return reader(name, train, valid)
         name, precision = name.split(", ")
         return freeze(drawn(tiny(name), train.tokenizer), precision).language_model(train.tokenizer.vocabulary())
+
     return find
 
 
@@ -61,6 +70,7 @@ def near(model) -> float:
 
 # ---------------------------------------------------------------------------------------------------------- answering
 
+
 @every_model
 def test_probabilities_sum_to_one(model, prompts):
     log_probs, state = model.begin(prompts)
@@ -79,7 +89,7 @@ def test_score_is_the_sum_of_steps(model, store):
         start = max(start, 1)
         log_probs, state = model.begin([sequence[:start]])
         steps = [numbers(log_probs)[0, sequence[start]]]
-        for before, token in zip(sequence[start:], sequence[start + 1:]):
+        for before, token in zip(sequence[start:], sequence[start + 1 :]):
             log_probs, state = model.advance(np.array([before]), state)
             steps.append(numbers(log_probs)[0, token])
         assert np.asarray(scores) == pytest.approx(np.array(steps), abs=near(model))
@@ -88,7 +98,7 @@ def test_score_is_the_sum_of_steps(model, store):
 @every_model
 def test_scores_do_not_depend_on_the_batch(model, store):
     text = store().document(1)
-    sequences = [text[at: at + length] for at, length in ((0, 30), (4, 2), (9, 17), (11, 33), (40, 5))]
+    sequences = [text[at : at + length] for at, length in ((0, 30), (4, 2), (9, 17), (11, 33), (40, 5))]
     together = model.score(sequences, [1] * 5)
     for sequence, scores in zip(sequences, together):
         assert np.asarray(model.score([sequence], [1])[0]) == pytest.approx(np.asarray(scores), abs=near(model))
@@ -104,7 +114,9 @@ def test_prompts_of_unequal_length_answer_as_alone(model, prompts):
     for row, prompt in enumerate(prompts):
         alone, own = model.begin([prompt])
         assert numbers(alone)[0] == pytest.approx(numbers(together)[row], abs=near(model))
-        assert numbers(model.advance(following[row: row + 1], own)[0])[0] == pytest.approx(numbers(later)[row], abs=near(model))
+        assert numbers(model.advance(following[row : row + 1], own)[0])[0] == pytest.approx(
+            numbers(later)[row], abs=near(model)
+        )
 
 
 @every_model
@@ -153,16 +165,17 @@ def test_a_prompt_longer_than_the_context_is_read_from_its_end(model, store):
 
 # --------------------------------------------------------------------------------------------------------- generating
 
+
 def again_and_again(model, prompt: np.ndarray, tokens: int) -> list[int]:
     """Greedy, without any state: the whole text is read anew for every token. A full context keeps its later half."""
     text, found = list(prompt), []
     if model.context is not None:
-        text = text[-model.context:]
+        text = text[-model.context :]
     for _ in range(tokens):
         found.append(int(numbers(model.begin([np.asarray(text, np.int64)])[0])[0].argmax()))
         text.append(found[-1])
         if model.context is not None and len(text) > model.context:
-            text = text[-(model.context // 2 + 1):]
+            text = text[-(model.context // 2 + 1) :]
     return found
 
 
@@ -190,6 +203,7 @@ def without_end(model, tokenizer):
 
         def select(self, state, rows):
             return model.select(state, rows)
+
     return Endless()
 
 
@@ -235,8 +249,12 @@ def test_the_same_seed_gives_the_same_text_alone_or_in_a_batch(model, tokenizer,
 def test_sequences_that_join_and_leave_a_batch_say_what_they_say_alone(model, tokenizer, prompts):
     """With sampling rules of their own, past the context, one cancelled, one joined after all others have left."""
     wild = Sampling(max_tokens=40, seed=3, temperature=0.9, top_p=0.95)
-    plans = [(0, prompts[:2], wild), (3, [prompts[2]], Sampling(max_tokens=9, temperature=0.0, repetition_penalty=1.3)),
-             (7, [prompts[3], prompts[4], prompts[4]], Sampling(max_tokens=30, min_tokens=5, top_k=20, seed=8)), (60, [prompts[0]], wild)]
+    plans = [
+        (0, prompts[:2], wild),
+        (3, [prompts[2]], Sampling(max_tokens=9, temperature=0.0, repetition_penalty=1.3)),
+        (7, [prompts[3], prompts[4], prompts[4]], Sampling(max_tokens=30, min_tokens=5, top_k=20, seed=8)),
+        (60, [prompts[0]], wild),
+    ]
     batch, joined, steps = GenerationBatch(model, tokenizer), [], []
     for at in range(101):
         for start, some, how in plans:
@@ -256,12 +274,17 @@ def test_sequences_that_join_and_leave_a_batch_say_what_they_say_alone(model, to
         assert "".join(step.text for step in mine) + rest * (one is joined[0][0]) == one.stream.text
         assert [step.log_prob for step in mine] == one.log_probs
     cancelled, whole = joined[0]
-    assert (cancelled.reason == "cancelled" and cancelled.ids == whole.ids[:10]) or (cancelled.reason, cancelled.ids) == (whole.reason, whole.ids)
+    assert (cancelled.reason == "cancelled" and cancelled.ids == whole.ids[:10]) or (
+        cancelled.reason,
+        cancelled.ids,
+    ) == (whole.reason, whole.ids)
 
 
 @some_models
 def test_samples_of_one_prompt_differ(model, tokenizer, prompts):
-    texts = [tuple(one.ids) for one in generate(model, tokenizer, [prompts[0]] * 4, Sampling(max_tokens=15, temperature=2.0))]
+    texts = [
+        tuple(one.ids) for one in generate(model, tokenizer, [prompts[0]] * 4, Sampling(max_tokens=15, temperature=2.0))
+    ]
     assert len(set(texts)) == 4
 
 
@@ -285,7 +308,9 @@ def test_nothing_outside_top_k_or_top_p_is_chosen(model, tokenizer, prompts):
 def test_log_probability_is_the_models_own(model, tokenizer, prompts):
     """Whatever the temperature and the limits were."""
     prompt = prompts[1]
-    one = generate(model, tokenizer, [prompt], Sampling(max_tokens=10, temperature=0.7, top_k=20, repetition_penalty=1.2))[0]
+    one = generate(
+        model, tokenizer, [prompt], Sampling(max_tokens=10, temperature=0.7, top_k=20, repetition_penalty=1.2)
+    )[0]
     scores = model.score([np.concatenate([prompt, one.ids]).astype(np.int64)], [len(prompt)])[0]
     assert one.log_probability == pytest.approx(float(np.sum(scores)), abs=1e-3)
 
@@ -318,6 +343,7 @@ def test_lengths_are_kept(model, tokenizer, prompts):
 
     class Ending:
         """Would end at once, always."""
+
         context, begin_ = model.context, staticmethod(model.begin)
 
         def begin(self, prompts):

@@ -44,7 +44,7 @@ def changed(network, inputs: Inputs, other: Inputs) -> list[bool]:
     """At which positions of the first row two inputs give different vectors."""
     with torch.no_grad():
         a, b = network(inputs).last[0], network(other).last[0]
-    assert torch.isfinite(a).all()        # what is not a number differs from itself
+    assert torch.isfinite(a).all()  # what is not a number differs from itself
     return [not torch.equal(x, y) for x, y in zip(a, b)]
 
 
@@ -112,7 +112,7 @@ def test_read_in_pieces_equals_read_at_once(network, dtype, near, piece):
         whole = made(Inputs(text)).last
         parts, state = [], None
         for start in range(0, LENGTH, piece):
-            output = made(Inputs(text[:, start: start + piece]), state)
+            output = made(Inputs(text[:, start : start + piece]), state)
             parts.append(output.last)
             state = output.state
     assert (torch.cat(parts, 1) - whole).abs().max() < near
@@ -128,15 +128,15 @@ def test_padding_at_the_left_changes_nothing(network, dtype, near, piece):
     with torch.no_grad():
         parts, state = [], None
         for start in range(0, LENGTH, piece):
-            output = made(Inputs(text[:, start: start + piece], real[:, start: start + piece]), state)
+            output = made(Inputs(text[:, start : start + piece], real[:, start : start + piece]), state)
             parts.append(output.last)
             state = output.state
         together = torch.cat(parts, 1)
-        more = made(Inputs(ids(3, 2, seed=1)), state).last           # and then go on without padding
+        more = made(Inputs(ids(3, 2, seed=1)), state).last  # and then go on without padding
         for row, length in enumerate(lengths):
-            alone = made(Inputs(text[row: row + 1, -length:]))
+            alone = made(Inputs(text[row : row + 1, -length:]))
             assert (together[row, -length:] - alone.last[0]).abs().max() < near
-            after = made(Inputs(ids(3, 2, seed=1)[row: row + 1]), alone.state).last
+            after = made(Inputs(ids(3, 2, seed=1)[row : row + 1]), alone.state).last
             assert (more[row] - after[0]).abs().max() < near
 
 
@@ -197,6 +197,7 @@ def test_a_network_names_its_layers_and_tables(network):
 @forward_only
 def test_every_tensor_of_a_state_has_the_batch_first(network):
     from torch.utils._pytree import tree_leaves
+
     state = network()(Inputs(ids(3), torch.arange(LENGTH).expand(3, -1) > 0)).state
     leaves = [leaf for leaf in tree_leaves(state) if isinstance(leaf, torch.Tensor)]
     assert leaves
@@ -248,7 +249,9 @@ def test_padding_of_the_source_changes_nothing(network):
     with torch.no_grad():
         padded = made(replace(inputs, source=longer, source_real=torch.arange(11)[None] < 7)).last
         assert (made(inputs).last - padded).abs().max() < 1e-10
-        assert (made(inputs).last - made(replace(inputs, source=longer)).last).abs().max() > 1e-3, "the mask is not used"
+        assert (made(inputs).last - made(replace(inputs, source=longer)).last).abs().max() > 1e-3, (
+            "the mask is not used"
+        )
 
 
 @writers
@@ -260,7 +263,7 @@ def test_writing_in_pieces_equals_writing_at_once(network, piece):
     with torch.no_grad():
         whole, parts, state = made(inputs).last, [], None
         for start in range(0, LENGTH, piece):
-            here = inputs.ids[:, start: start + piece]
+            here = inputs.ids[:, start : start + piece]
             output = made(Inputs(here) if state else replace(inputs, ids=here), state)
             parts.append(output.last)
             state = output.state

@@ -77,6 +77,7 @@ def test_guesses_are_the_targets_that_are_charged(name, store_of):
         assert hidden.shape[0] == len(targets)
         assert (targets >= 0).all()
         return torch.ones(len(targets)).sum()
+
     model.heads["tokens"].total = total
     loss = recipe.objective.loss(model, batch)
     assert float(loss.charges["tokens"].total) == asked["tokens"] == batch.guesses["tokens"]
@@ -88,18 +89,22 @@ def test_only_guessed_positions_reach_the_vocabulary(name, store_of, monkeypatch
     recipe = tiny(name)
     store = store_of(recipe)
     model, batch = drawn(recipe, store.tokenizer), batches(recipe, store).batch(0)
-    rows = {"total": [], "logits": []}        # the two ways to the vocabulary: to learn, and to look at
+    rows = {"total": [], "logits": []}  # the two ways to the vocabulary: to learn, and to look at
 
     def spied(way, real):
         def spy(head, hidden, *more):
             rows[way].append(hidden.reshape(-1, hidden.size(-1)).size(0))
             return real(head, hidden, *more)
+
         return spy
+
     for way in rows:
         monkeypatch.setattr(TokenHead, way, spied(way, getattr(TokenHead, way)))
     recipe.objective.loss(model, batch)
     assert sum(rows["total"]) == batch.guesses["tokens"]
-    assert sum(rows["logits"]) in (0, batch.guesses["tokens"]), "an objective that draws looks at what it guesses, no more"
+    assert sum(rows["logits"]) in (0, batch.guesses["tokens"]), (
+        "an objective that draws looks at what it guesses, no more"
+    )
     if "[mask]" in recipe.objective.specials:
         assert sum(rows["total"]) < 0.3 * batch.inputs.ids.numel()
 

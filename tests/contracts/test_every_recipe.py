@@ -80,10 +80,10 @@ def test_it_overfits_one_batch(name, store_of):
     recipe = tiny(name, FAST, STEADY, "training.clip=1.0", *plain)
     learner, stream = learner_for(recipe, store_of(recipe))
     batch = stream.batch(0)
-    before = learner.measure([batch])          # without dropout
+    before = learner.measure([batch])  # without dropout
     take_steps(learner, stream, range(100), same=True)
     after = learner.measure([batch])
-    learned = [f"nll.{head}" for head in batch.targets]        # what is only measured beside it is not learned from
+    learned = [f"nll.{head}" for head in batch.targets]  # what is only measured beside it is not learned from
     assert all(after[head] < 0.5 * before[head] for head in learned), (before, after)
 
 
@@ -106,7 +106,7 @@ def test_weights_are_drawn_from_the_seed_alone(name, store_of):
     store, valid = store_of(recipe), store_of(recipe, "valid")
 
     def weights(recipe, before):
-        torch.manual_seed(before)          # whatever chance was used before
+        torch.manual_seed(before)  # whatever chance was used before
         torch.rand(before % 100)
         return text_run(recipe, store, valid, RunFolder("nowhere")).model.weights()
 
@@ -121,11 +121,17 @@ def answers(model, recipe, store):
         batch = recipe.objective.collate(recipe.batches.over(store, 4, 0).rows(0, 0, 4), store.tokenizer)
         with torch.no_grad():
             charges = recipe.objective.loss(model.eval(), batch).charges
-            return {"last": model.network(batch.inputs).last, **{name: charge.total for name, charge in charges.items()}}
+            return {
+                "last": model.network(batch.inputs).last,
+                **{name: charge.total for name, charge in charges.items()},
+            }
     found = {name: torch.as_tensor(array) for name, array in model.arrays().items()}
     if "score" in recipe.abilities():
         ids = store.document(0)[:30]
-        found |= {"begin": torch.as_tensor(np.asarray(model.begin([ids])[0])), "score": torch.as_tensor(model.score([ids], [1])[0])}
+        found |= {
+            "begin": torch.as_tensor(np.asarray(model.begin([ids])[0])),
+            "score": torch.as_tensor(model.score([ids], [1])[0]),
+        }
     return found
 
 
@@ -152,6 +158,7 @@ def test_a_saved_model_reloads_to_the_same_numbers(name, store_of, tmp_path):
 
 # ---------------------------------------------------------------------------------------------------------- resuming
 
+
 def metrics(run: RunFolder) -> list[dict]:
     return [{key: value for key, value in record.items() if key != "seconds"} for record in run.metrics()]
 
@@ -161,8 +168,10 @@ def assert_same_run(one: RunFolder, other: RunFolder) -> None:
     assert metrics(one) == metrics(other)
     saved, again = one.checkpoints()[-1], other.checkpoints()[-1]
     assert saved.name == again.name
-    for a, b in ((saved / "state.safetensors", again / "state.safetensors"),
-                 (one.model / "model.safetensors", other.model / "model.safetensors")):
+    for a, b in (
+        (saved / "state.safetensors", again / "state.safetensors"),
+        (one.model / "model.safetensors", other.model / "model.safetensors"),
+    ):
         first, second = load_file(a), load_file(b)
         assert first.keys() == second.keys()
         for key in first:
@@ -190,6 +199,7 @@ def killed_at(number: int, after: bool) -> Iterator[None]:
             if count == number:
                 raise Killed
             return result
+
         return call
 
     with pytest.MonkeyPatch.context() as patch:
@@ -218,7 +228,9 @@ def test_a_resumed_run_equals_an_unbroken_one(name, stores, tmp_path):
 @pytest.mark.parametrize("name", ["gpt2", "bigram"])
 def test_no_write_is_a_bad_moment_to_die(name, stores, tmp_path):
     """Killed once, before each single write of a run in turn, the very last ones included."""
-    recipe = tiny(name, 'training.evaluate="2"', "training.batch_size=4", *(['training.budget="3"'] if name in GRADIENT else []))
+    recipe = tiny(
+        name, 'training.evaluate="2"', "training.batch_size=4", *(['training.budget="3"'] if name in GRADIENT else [])
+    )
     data = stores[store_kind(recipe)]
     unbroken = train(recipe, data, tmp_path / "unbroken")
     for number in itertools.count(1):
@@ -242,7 +254,7 @@ def forked(work) -> int:
     except SystemExit as ended:
         sys.stderr.flush()
         os._exit(ended.code or 0)
-    except BaseException:                     # noqa: BLE001  it must not go on as a second pytest
+    except BaseException:  # noqa: BLE001  it must not go on as a second pytest
         traceback.print_exc()
         os._exit(99)
     os._exit(0)
@@ -290,7 +302,15 @@ def test_a_signal_saves_first_and_ends_with_130(number, stores, tmp_path):
     def program():
         os.dup2(os.open(tmp_path / "said", os.O_CREAT | os.O_WRONLY), 2)
         sys.stderr = os.fdopen(2, "w", closefd=False)
-        sys.argv = ["foreword", "train", str(tmp_path / "mine.toml"), "--data", str(stores["byte_bpe"]), "--out", str(run.path)]
+        sys.argv = [
+            "foreword",
+            "train",
+            str(tmp_path / "mine.toml"),
+            "--data",
+            str(stores["byte_bpe"]),
+            "--out",
+            str(run.path),
+        ]
         main()
 
     child = forked(program)
@@ -324,7 +344,9 @@ def test_a_finished_run_asked_again_changes_nothing(stores, tmp_path):
     before = (metrics(once), load_file(once.model / "model.safetensors"))
     again = train(recipe, stores["byte_bpe"], tmp_path / "run")
     assert metrics(again) == before[0]
-    assert all(torch.equal(before[1][key], value) for key, value in load_file(again.model / "model.safetensors").items())
+    assert all(
+        torch.equal(before[1][key], value) for key, value in load_file(again.model / "model.safetensors").items()
+    )
 
 
 @pytest.mark.parametrize("name", GRADIENT)
@@ -345,6 +367,7 @@ def test_resuming_far_on_costs_no_more(name, store_of, monkeypatch):
 def test_the_model_is_made_before_the_folder(stores, tmp_path):
     """Faults of the recipe against the text leave nothing behind."""
     from foreword.basics.messages import Fault
+
     with pytest.raises(Fault, match="too few"):
         train(tiny("gpt2", "network.context=1000000"), stores["byte_bpe"], tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -353,13 +376,14 @@ def test_the_model_is_made_before_the_folder(stores, tmp_path):
 def test_every_recipe_builds_for_its_own_vocabulary():
     """The published sizes of the smallest recipes, counted without allocating them."""
     from foreword.tokens.vocabulary import Vocabulary
+
     with torch.device("meta"):
         gpt2 = model_for(loader.load("gpt2"), Vocabulary(50257, 50256, ()))
         bert = model_for(loader.load("bert"), Vocabulary(30522, 102, ()))
         gpt1 = model_for(loader.load("gpt1"), Vocabulary(40478, -1, ()))
     assert gpt2.parameter_count() == 124_439_808
     assert gpt1.parameter_count() == 116_534_784
-    assert sum(p.numel() for p in bert.network.parameters()) + 768 * 769 == 109_482_240      # with the pooler
+    assert sum(p.numel() for p in bert.network.parameters()) + 768 * 769 == 109_482_240  # with the pooler
     assert number_of("weights", 0) != number_of("weights", 1)
 
 
@@ -367,7 +391,10 @@ def test_every_recipe_builds_for_its_own_vocabulary():
 def test_a_recipe_of_labelled_tasks_learns_resumes_exactly_and_opens_again(name, tmp_path, monkeypatch):
     """What the others promise on text, on the tasks that it is given."""
     tasks = [replace(task(kind, 24, 9, 9), name=kind) for kind in LABELLED_KINDS.places]
-    start, settings = folder("bert", tmp_path / "base"), ('training.budget="6epochs"', "training.optimizer.learning_rate=2e-3")
+    start, settings = (
+        folder("bert", tmp_path / "base"),
+        ('training.budget="6epochs"', "training.optimizer.learning_rate=2e-3"),
+    )
     unbroken = multitask(start, tasks, tmp_path / "unbroken", settings, loader.load(name))
     with interrupted_at(3, monkeypatch):
         multitask(start, tasks, tmp_path / "broken", settings, loader.load(name))

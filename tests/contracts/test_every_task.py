@@ -21,9 +21,13 @@ from foreword.tasks.task import Task
 from tests.tiny import tiny
 
 NAMES = list(tasks.known())
-LEARNED = [name for name, path in tasks.known().items() if "request" not in tomllib.loads(path.read_text(encoding="utf-8"))]
-EVERY = [(name, variant) for name, _, variants in tasks.entries() if name not in LEARNED for variant in variants or [""]]
-ABSENT = ("cbt", "story-cloze")        # formats without data here; tests/unit/tasks/test_sources.py reads made-up files
+LEARNED = [
+    name for name, path in tasks.known().items() if "request" not in tomllib.loads(path.read_text(encoding="utf-8"))
+]
+EVERY = [
+    (name, variant) for name, _, variants in tasks.entries() if name not in LEARNED for variant in variants or [""]
+]
+ABSENT = ("cbt", "story-cloze")  # formats without data here; tests/unit/tasks/test_sources.py reads made-up files
 
 
 def opened(name: str, variant: str) -> Task:
@@ -73,9 +77,12 @@ def test_examples_can_be_asked_with_and_without_shots(data, name, variant):
 
 def answers_to(requests: Sequence[Any], likely: int, written: str) -> list[Any]:
     """As a model would answer that takes choice `likely`, or writes this."""
-    return [GeneratedText(written) if isinstance(request, GenerationRequest) else
-            Likelihood(np.full(4, -1.0 if place == likely else -9.0), place == likely, place == likely)
-            for place, request in enumerate(requests)]
+    return [
+        GeneratedText(written)
+        if isinstance(request, GenerationRequest)
+        else Likelihood(np.full(4, -1.0 if place == likely else -9.0), place == likely, place == likely)
+        for place, request in enumerate(requests)
+    ]
 
 
 @pytest.mark.parametrize(("name", "variant"), QUESTIONS)
@@ -96,7 +103,7 @@ def test_a_perfect_and_a_constant_answer(data, name, variant):
         if metric_name == "perplexity":
             assert got < poor
             continue
-        if "rouge" not in metric_name.lower():        # ours keeps three sentences of a summary that may have more
+        if "rouge" not in metric_name.lower():  # ours keeps three sentences of a summary that may have more
             assert metric.shown(got) == "100.0"
         assert poor < got
         if task.kind.chance(examples[0].row):
@@ -113,9 +120,12 @@ CHOICES = [(name, variant) for name, variant in QUESTIONS if tasks.load(name)[0]
 def untrained(store):
     """A small GPT-2 as it is before its first step."""
     import torch
+
     recipe, tokenizer = tiny("gpt2", "network.context=64"), store().tokenizer
     torch.manual_seed(0)
-    return PromptedModel("untrained", model_for(recipe, tokenizer.vocabulary()).eval().language_model(tokenizer.vocabulary()), tokenizer)
+    return PromptedModel(
+        "untrained", model_for(recipe, tokenizer.vocabulary()).eval().language_model(tokenizer.vocabulary()), tokenizer
+    )
 
 
 @pytest.mark.parametrize(("name", "variant"), CHOICES)

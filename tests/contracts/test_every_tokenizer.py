@@ -13,16 +13,26 @@ from foreword.basics.messages import Fault
 from foreword.tokens import KINDS
 from foreword.tokens.tokenizer import Tokenizer
 
-ENGLISH = ("The quick brown fox jumps over the lazy dog. It's 42 degrees, isn't it?\n\nShe sells sea-shells by the sea "
-           "shore; the shells she sells are surely seashells.\nUnbelievable! Believers believe in the unbelievable.\n")
+ENGLISH = (
+    "The quick brown fox jumps over the lazy dog. It's 42 degrees, isn't it?\n\nShe sells sea-shells by the sea "
+    "shore; the shells she sells are surely seashells.\nUnbelievable! Believers believe in the unbelievable.\n"
+)
 CHINESE = "话说天下大势，分久必合，合久必分。你好，世界！今天天气很好。\n"
 LOSSLESS = ("byte", "unicode", "byte_bpe")
 SPECIALS = {name: {"[end]", "[begin]"} for name in ("byte", "unicode", "ascii", "byte_bpe")} | {
-    "word": {"[end]", "[begin]", "[unknown]"}, "char_bpe": {"[end]", "[begin]", "[unknown]"},
+    "word": {"[end]", "[begin]", "[unknown]"},
+    "char_bpe": {"[end]", "[begin]", "[unknown]"},
     "wordpiece": {"[pad]", "[unknown]", "[cls]", "[separator]", "[mask]", "[end]"},
-    "unigram": {"[pad]", "[unknown]", "[cls]", "[separator]", "[mask]", "[end]"}}
-PLAIN = [ENGLISH, CHINESE, "Hello World,  it's 42\tdegrees \n\n\n naïve café 😀👍🏽", " leading and trailing ",
-         "ＦＵＬＬ width", "x" * 500]
+    "unigram": {"[pad]", "[unknown]", "[cls]", "[separator]", "[mask]", "[end]"},
+}
+PLAIN = [
+    ENGLISH,
+    CHINESE,
+    "Hello World,  it's 42\tdegrees \n\n\n naïve café 😀👍🏽",
+    " leading and trailing ",
+    "ＦＵＬＬ width",
+    "x" * 500,
+]
 SPECIAL_LOOKING = "a <|endoftext|> b </s> c [MASK] d [SEP] e [CLS] f <pad> g [PAD]"
 
 
@@ -124,7 +134,11 @@ def test_saved_and_loaded_it_is_the_same(kind, tmp_path):
     loaded = Tokenizer.load(tmp_path)
     assert loaded.fingerprint == tokenizer.fingerprint
     assert (loaded.kind, loaded.lossless, loaded.specials, loaded.name) == (
-        tokenizer.kind, tokenizer.lossless, tokenizer.specials, tokenizer.name)
+        tokenizer.kind,
+        tokenizer.lossless,
+        tokenizer.specials,
+        tokenizer.name,
+    )
     texts = [*PLAIN, SPECIAL_LOOKING]
     assert [loaded.encode(text) for text in texts] == [tokenizer.encode(text) for text in texts]
 
@@ -134,7 +148,7 @@ def test_training_twice_gives_the_same_tokenizer(kind):
     again = KINDS.find(kind)(**settings_of(kind)).train(iter([ENGLISH, CHINESE] * 3))
     assert again.backend.to_str() == trained(kind).backend.to_str()
     other = KINDS.find(kind)(**settings_of(kind)).train(iter([ENGLISH[:200]] * 3))
-    assert (other.fingerprint == again.fingerprint) == (kind in ("byte", "ascii"))       # those learn nothing
+    assert (other.fingerprint == again.fingerprint) == (kind in ("byte", "ascii"))  # those learn nothing
 
 
 @every_kind

@@ -29,9 +29,9 @@ DOCS = ROOT / "docs"
 LINEAGE = DOCS / "lineage"
 PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 INFO = {"sh", "sh no-run", "python", "text", "toml"}
-NOT_RUN = ("make ", "foreword demo", "pip ", "PIP_", "#")                  # what a `no-run` block may hold
+NOT_RUN = ("make ", "foreword demo", "pip ", "PIP_", "#")  # what a `no-run` block may hold
 HOSTS = {"arxiv.org", "aclanthology.org", "doi.org", "github.com", "huggingface.co", "download.pytorch.org"}
-DOCUMENTS = {"train": 44, "valid": 4, "test": 3}                   # of each split, whatever Python's help says this year
+DOCUMENTS = {"train": 44, "valid": 4, "test": 3}  # of each split, whatever Python's help says this year
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _BUDGET = re.compile(r"(--budget[ =])\S+|^(budget = ).*$", re.MULTILINE)
 
@@ -72,7 +72,7 @@ def write_texts(folder: Path) -> None:
     folder.mkdir()
     left = dict(DOCUMENTS)
     for name in sorted(topics):
-        for longest in (1500, 700, 600, 500):        # the text decides its split: another end, another split
+        for longest in (1500, 700, 600, 500):  # the text decides its split: another end, another split
             text = topics[name][:longest].strip() + "\n"
             split = split_of(text)
             if len(text) > 300 and left[split] and (split == "train" or longest <= 700):
@@ -105,14 +105,15 @@ def test_every_block_of_a_page_runs(page: Path, reader: Path) -> None:
         for block in blocks(page):
             if block.info == "sh":
                 script = quick(block.text)
-                done = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=reader, capture_output=True, text=True,
-                                      timeout=300)
+                done = subprocess.run(
+                    ["bash", "-euo", "pipefail", "-c", script], cwd=reader, capture_output=True, text=True, timeout=300
+                )
                 assert done.returncode == 0, f"{block.place}\n{script}\n{done.stdout}\n{done.stderr}"
             elif block.info == "python":
                 code = "\n" * (block.line - 1) + quick(block.text)
                 exec(compile(code, str(page), "exec"), names)
     finally:
-        for name in set(sys.modules) - before:       # a page's own modules are not there for the next page
+        for name in set(sys.modules) - before:  # a page's own modules are not there for the next page
             if str(getattr(sys.modules[name], "__file__", "") or "").startswith(str(reader)):
                 del sys.modules[name]
 
@@ -130,7 +131,9 @@ def test_the_command_of_every_system_is_right(page: Path, reader: Path) -> None:
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_every_block_says_what_it_is(page: Path) -> None:
-    assert page.read_text(encoding="utf-8").count("```") == 2 * len(list(blocks(page))), "a block is not closed, or is indented"
+    assert page.read_text(encoding="utf-8").count("```") == 2 * len(list(blocks(page))), (
+        "a block is not closed, or is indented"
+    )
     for block in blocks(page):
         assert block.info in INFO, f"{block.place}: {block.info!r} is not one of {sorted(INFO)}"
 
@@ -170,7 +173,9 @@ def test_links_lead_somewhere(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_no_page_knows_the_machine_it_was_written_on(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    local = re.findall(r"(?<![\w.])/(?:work|tmp|home|root|Users|var|mnt|opt)/\S*|(?:--)?index-url\S*|\S*localhost\S*", text)
+    local = re.findall(
+        r"(?<![\w.])/(?:work|tmp|home|root|Users|var|mnt|opt)/\S*|(?:--)?index-url\S*|\S*localhost\S*", text
+    )
     assert not local, f"{named(page)}: {local[0]}"
     strange = [host for host in re.findall(r"https?://([^/\s)>\"]+)", text) if host not in HOSTS]
     assert not strange, f"{named(page)}: {strange[0]} is not among {sorted(HOSTS)}"

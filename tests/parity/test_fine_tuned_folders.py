@@ -83,7 +83,10 @@ def test_tags_at_first_pieces(family: str, tmp_path: Path) -> None:
         offsets = given.pop("offset_mapping")[0].tolist()
         with torch.no_grad():
             said = theirs(**given).logits[0].argmax(-1)
-        firsts = [next(i for i, (start, end) in enumerate(offsets) if start < word.end and end > word.start) for word in one.words]
+        firsts = [
+            next(i for i, (start, end) in enumerate(offsets) if start < word.end and end > word.start)
+            for word in one.words
+        ]
         assert [theirs.config.id2label[int(said[i])] for i in firsts] == line["answer"]
 
 

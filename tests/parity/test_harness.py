@@ -90,15 +90,21 @@ def tasks(data: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Pat
     """Task files over local lines, as a user without a network writes them."""
     place = tmp_path_factory.mktemp("tasks")
     pages = (data / "wikitext-2" / "valid.txt").read_text(encoding="utf-8").split("\n = ")[1:]
-    rows = {"lambada": _lines(data / "lambada" / "lambada_test.jsonl"), "arc_easy": _lines(data / "arc" / "arc_easy_test.jsonl"),
-            "wikitext": [{"page": page[:1500]} for page in pages[:4]]}
+    rows = {
+        "lambada": _lines(data / "lambada" / "lambada_test.jsonl"),
+        "arc_easy": _lines(data / "arc" / "arc_easy_test.jsonl"),
+        "wikitext": [{"page": page[:1500]} for page in pages[:4]],
+    }
     made = {}
     for name, yaml in TASKS.items():
         lines = place / f"{name}.jsonl"
         lines.write_text("".join(json.dumps(row) + "\n" for row in rows[name][:LIMIT]), encoding="utf-8")
         made[name] = place / f"{name}.yaml"
-        made[name].write_text(f"{yaml}dataset_path: json\ndataset_kwargs: {{data_files: {{test: {json.dumps(str(lines))}}}}}\ntest_split: test\n"
-                              "metadata: {version: 1.0, model: !function foreword.evaluate.harness.Foreword}\n", encoding="utf-8")
+        made[name].write_text(
+            f"{yaml}dataset_path: json\ndataset_kwargs: {{data_files: {{test: {json.dumps(str(lines))}}}}}\ntest_split: test\n"
+            "metadata: {version: 1.0, model: !function foreword.evaluate.harness.Foreword}\n",
+            encoding="utf-8",
+        )
     return made
 
 
@@ -114,8 +120,12 @@ def both(folder: Path, tasks: dict[str, Path]) -> dict[str, dict[str, Any]]:
     manager = TaskManager(include_path=str(tasks["lambada"].parent), include_defaults=False)
     names = [f"local_{name}" for name in TASKS]
     theirs = HFLM(pretrained=str(folder), device="cpu", dtype="float32", batch_size=8)
-    return {name: lm_eval.simple_evaluate(model=model, tasks=names, task_manager=manager, bootstrap_iters=0, log_samples=True)
-            for name, model in (("hf", theirs), ("foreword", Foreword(str(folder))))}
+    return {
+        name: lm_eval.simple_evaluate(
+            model=model, tasks=names, task_manager=manager, bootstrap_iters=0, log_samples=True
+        )
+        for name, model in (("hf", theirs), ("foreword", Foreword(str(folder))))
+    }
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -148,19 +158,25 @@ def test_the_tasks_ask_what_they_should(both) -> None:
 
 
 def request(kind: str, *args: Any) -> Instance:
-    return Instance(request_type=kind, doc={}, arguments=args, idx=0)          # type: ignore[arg-type]
+    return Instance(request_type=kind, doc={}, arguments=args, idx=0)  # type: ignore[arg-type]
 
 
 def test_what_is_generated_is_what_transformers_generates(folder: Path) -> None:
-    asked = [request("generate_until", prompt, how) for prompt in ("The quick", "assert statement is used " * 30, "with")
-             for how in ({"until": ["\n", "e "], "max_gen_toks": 20}, {"until": [], "max_gen_toks": 9, "do_sample": False})]
+    asked = [
+        request("generate_until", prompt, how)
+        for prompt in ("The quick", "assert statement is used " * 30, "with")
+        for how in ({"until": ["\n", "e "], "max_gen_toks": 20}, {"until": [], "max_gen_toks": 9, "do_sample": False})
+    ]
     theirs = HFLM(pretrained=str(folder), device="cpu", dtype="float32").generate_until(asked, disable_tqdm=True)
     assert Foreword(str(folder)).generate_until(asked) == theirs
     assert any(theirs)
 
 
 def test_an_empty_context_and_trailing_spaces_are_read_alike(folder: Path) -> None:
-    asked = [request("loglikelihood", *pair) for pair in (("", "The value"), ("The ", "value"), ("The", " value"), ("a\n", "b c"))]
+    asked = [
+        request("loglikelihood", *pair)
+        for pair in (("", "The value"), ("The ", "value"), ("The", " value"), ("a\n", "b c"))
+    ]
     theirs = HFLM(pretrained=str(folder), device="cpu", dtype="float32").loglikelihood(asked, disable_tqdm=True)
     ours = Foreword(str(folder)).loglikelihood(asked)
     assert np.allclose([value for value, _ in ours], [value for value, _ in theirs], atol=1e-3)
@@ -169,7 +185,10 @@ def test_an_empty_context_and_trailing_spaces_are_read_alike(folder: Path) -> No
 
 def test_where_theirs_stops_ours_reads_on(folder: Path) -> None:
     model, long = Foreword(str(folder)), " value" * 200
-    assert model.loglikelihood([request("loglikelihood", "a", long)])[0][0] < model.loglikelihood([request("loglikelihood", "a", " value")])[0][0]
+    assert (
+        model.loglikelihood([request("loglikelihood", "a", long)])[0][0]
+        < model.loglikelihood([request("loglikelihood", "a", " value")])[0][0]
+    )
     assert model.generate_until([request("generate_until", "a" + long, {"until": [], "max_gen_toks": 2 * CONTEXT})])[0]
 
 
@@ -178,7 +197,12 @@ def test_greedy_is_what_the_model_says_by_itself(folder: Path) -> None:
     said = np.asarray(foreword.load(folder).continuations("The quick", max_tokens=6, temperature=0.0)[0].ids)
     start = np.asarray(model.tokenizer.encode("The quick"))
     other = (said[-1] + 1) % 500
-    pairs = [Pair(start, said), Pair(start, np.append(said[:-1], other)), Pair(start, np.append([other], said)), Pair(start, said[:2])]
+    pairs = [
+        Pair(start, said),
+        Pair(start, np.append(said[:-1], other)),
+        Pair(start, np.append([other], said)),
+        Pair(start, said[:2]),
+    ]
     logs = model.model.score([np.concatenate(pair) for pair in pairs], [len(start)] * 4)
     assert greedily(model.model, pairs, logs) == [True, False, False, True]
     assert greedily(model.model, pairs[1:3], logs[1:3]) == [False, False]
@@ -191,7 +215,7 @@ class Known:
 
     def __init__(self, probability: float):
         self.vocabulary = type("V", (), {"size": 4})
-        second = min(0.28, 0.9 * (1 - probability))        # above the average of the vocabulary, if it can be
+        second = min(0.28, 0.9 * (1 - probability))  # above the average of the vocabulary, if it can be
         self.table = np.full((4, 4), math.log((1 - probability - second) / 2))
         self.table[np.arange(4), (np.arange(4) + 2) % 4] = math.log(second)
         self.table[np.arange(4), (np.arange(4) + 1) % 4] = math.log(probability)
@@ -208,14 +232,16 @@ class Known:
 
     def logs(self, pair: Pair) -> np.ndarray:
         row = np.concatenate(pair)
-        return self.table[row[:-1], row[1:]][len(pair.context) - 1:]
+        return self.table[row[:-1], row[1:]][len(pair.context) - 1 :]
 
 
 @pytest.mark.parametrize("probability", [0.3, 0.6, 0.9])
 def test_shortcuts_to_greedy_change_no_answer(probability: float) -> None:
     model = Known(probability)
-    pairs = [Pair(np.asarray([3]), np.asarray(row)) for row in ([0, 1, 2], [0, 1, 3], [1], [0], [0, 1, 2, 3, 0, 1], [2, 3])]
-    assert greedily(model, pairs, [model.logs(pair) for pair in pairs]) == [True, False, False, True, True, False]     # type: ignore[arg-type]
+    pairs = [
+        Pair(np.asarray([3]), np.asarray(row)) for row in ([0, 1, 2], [0, 1, 3], [1], [0], [0, 1, 2, 3, 0, 1], [2, 3])
+    ]
+    assert greedily(model, pairs, [model.logs(pair) for pair in pairs]) == [True, False, False, True, True, False]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("recipe", COUNTING)
@@ -229,14 +255,30 @@ def test_models_that_count_answer_too(recipe: str, store, tmp_path: Path) -> Non
     whole = foreword.load(tmp_path / "m").score(text).nats
     assert ours.loglikelihood_rolling([request("loglikelihood_rolling", text)])[0] == pytest.approx(-whole)
     assert ours.loglikelihood([request("loglikelihood", "", text)])[0][0] == pytest.approx(-whole)
-    assert isinstance(ours.generate_until([request("generate_until", "the", {"until": ["\n"], "max_gen_toks": 5})])[0], str)
+    assert isinstance(
+        ours.generate_until([request("generate_until", "the", {"until": ["\n"], "max_gen_toks": 5})])[0], str
+    )
 
 
 def test_lm_eval_itself_finds_our_model(folder: Path, tasks: dict[str, Path], tmp_path: Path, both) -> None:
     """The task file names our class, so the harness imports it."""
-    given = ["--model", "foreword", "--model_args", f"path={folder}", "--tasks", str(tasks["arc_easy"]), "--output_path", str(tmp_path / "out")]
-    done = subprocess.run([sys.executable, "-m", "lm_eval", *given], capture_output=True, text=True, timeout=300,
-                          env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HOME": str(tmp_path)})
+    given = [
+        "--model",
+        "foreword",
+        "--model_args",
+        f"path={folder}",
+        "--tasks",
+        str(tasks["arc_easy"]),
+        "--output_path",
+        str(tmp_path / "out"),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "lm_eval", *given],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "HF_HOME": str(tmp_path)},
+    )
     assert done.returncode == 0, done.stderr
     written = json.loads(next((tmp_path / "out").rglob("*.json")).read_text(encoding="utf-8"))
     found, expected = written["results"]["local_arc_easy"], both["foreword"]["results"]["local_arc_easy"]
@@ -264,6 +306,7 @@ def test_what_it_cannot_take_is_said(folder: Path) -> None:
 
 # --- and our own evaluation ------------------------------------------------------------------------------------------
 
+
 @pytest.fixture(scope="module")
 def asked(folder: Path) -> PromptedModel:
     model = foreword.load(folder)
@@ -274,9 +317,15 @@ def test_our_lambada_is_theirs(asked: PromptedModel, both) -> None:
     (task,) = load("lambada")
     outcome = run_task(task, asked, limit=LIMIT)
     theirs = both["hf"]["samples"]["local_lambada"]
-    assert np.allclose([one.shown["log_probability"] for one in outcome.judged], [_numbers(one["filtered_resps"])[0] for one in theirs], atol=1e-3)
+    assert np.allclose(
+        [one.shown["log_probability"] for one in outcome.judged],
+        [_numbers(one["filtered_resps"])[0] for one in theirs],
+        atol=1e-3,
+    )
     assert outcome.of("accuracy") == [bool(one["acc"]) for one in theirs]
-    assert outcome.value("perplexity") == pytest.approx(both["hf"]["results"]["local_lambada"]["perplexity,none"], rel=1e-4)
+    assert outcome.value("perplexity") == pytest.approx(
+        both["hf"]["results"]["local_lambada"]["perplexity,none"], rel=1e-4
+    )
 
 
 def test_our_arc_easy_is_theirs(asked: PromptedModel, both) -> None:
@@ -291,10 +340,18 @@ def test_our_arc_easy_is_theirs(asked: PromptedModel, both) -> None:
 
 def test_our_wikitext_is_theirs_in_their_windows(asked: PromptedModel, tasks: dict[str, Path], both) -> None:
     """With a stride of the whole context; our usual half costs less."""
-    pages = [json.loads(line)["page"] for line in tasks["wikitext"].with_suffix(".jsonl").read_text(encoding="utf-8").split("\n") if line]
+    pages = [
+        json.loads(line)["page"]
+        for line in tasks["wikitext"].with_suffix(".jsonl").read_text(encoding="utf-8").split("\n")
+        if line
+    ]
     theirs = both["hf"]["samples"]["local_wikitext"]
-    scores = [score_texts(asked.model, asked.tokenizer, [text_of(page, asked.tokenizer)], CONTEXT).score for page in pages]
-    assert np.allclose([-score.nats for score in scores], [_numbers(one["filtered_resps"])[0] for one in theirs], atol=1e-3)
+    scores = [
+        score_texts(asked.model, asked.tokenizer, [text_of(page, asked.tokenizer)], CONTEXT).score for page in pages
+    ]
+    assert np.allclose(
+        [-score.nats for score in scores], [_numbers(one["filtered_resps"])[0] for one in theirs], atol=1e-3
+    )
     whole = total(scores)
     assert whole.bits_per_byte == pytest.approx(both["hf"]["results"]["local_wikitext"]["bits_per_byte,none"], rel=1e-5)
     told = score_whole_texts(asked, [RollingRequest(page) for page in pages])

@@ -73,7 +73,7 @@ class Case:
     def opened(self, folder: Path, dtype: torch.dtype = torch.float32) -> Any:
         """What transformers makes of a folder, with every tensor accounted for by its own loader."""
         model, report = getattr(transformers, self.cls).from_pretrained(folder, output_loading_info=True)
-        unread = set(report["missing_keys"]) - {"pooler.dense.weight", "pooler.dense.bias"}     # BertModel's, never used
+        unread = set(report["missing_keys"]) - {"pooler.dense.weight", "pooler.dense.bias"}  # BertModel's, never used
         assert not unread
         assert not report["unexpected_keys"]
         assert not report["mismatched_keys"]
@@ -81,51 +81,114 @@ class Case:
 
 
 def gpt2(**more: Any) -> Any:
-    return transformers.GPT2Config(**{
-        "n_embd": 32, "n_layer": 2, "n_head": 2, "vocab_size": 67, "n_positions": CONTEXT, "resid_pdrop": 0.0,
-        "embd_pdrop": 0.0, "attn_pdrop": 0.0, "bos_token_id": 66, "eos_token_id": 66, **more})
+    return transformers.GPT2Config(
+        **{
+            "n_embd": 32,
+            "n_layer": 2,
+            "n_head": 2,
+            "vocab_size": 67,
+            "n_positions": CONTEXT,
+            "resid_pdrop": 0.0,
+            "embd_pdrop": 0.0,
+            "attn_pdrop": 0.0,
+            "bos_token_id": 66,
+            "eos_token_id": 66,
+            **more,
+        }
+    )
 
 
 def gpt1(**more: Any) -> Any:
-    return transformers.OpenAIGPTConfig(**{
-        "n_embd": 32, "n_layer": 2, "n_head": 2, "vocab_size": 71, "n_positions": CONTEXT, "resid_pdrop": 0.0,
-        "embd_pdrop": 0.0, "attn_pdrop": 0.0, **more})
+    return transformers.OpenAIGPTConfig(
+        **{
+            "n_embd": 32,
+            "n_layer": 2,
+            "n_head": 2,
+            "vocab_size": 71,
+            "n_positions": CONTEXT,
+            "resid_pdrop": 0.0,
+            "embd_pdrop": 0.0,
+            "attn_pdrop": 0.0,
+            **more,
+        }
+    )
 
 
 def gpt_neo(**more: Any) -> Any:
-    return transformers.GPTNeoConfig(**{
-        "hidden_size": 32, "num_layers": 2, "num_heads": 2, "vocab_size": 67, "max_position_embeddings": CONTEXT,
-        "attention_types": [[["global", "local"], 1]], "window_size": 3, "bos_token_id": 66, "eos_token_id": 66, **more})
+    return transformers.GPTNeoConfig(
+        **{
+            "hidden_size": 32,
+            "num_layers": 2,
+            "num_heads": 2,
+            "vocab_size": 67,
+            "max_position_embeddings": CONTEXT,
+            "attention_types": [[["global", "local"], 1]],
+            "window_size": 3,
+            "bos_token_id": 66,
+            "eos_token_id": 66,
+            **more,
+        }
+    )
 
 
 def bert(**more: Any) -> Any:
-    return transformers.BertConfig(**{
-        "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 56, "vocab_size": 83,
-        "max_position_embeddings": CONTEXT, "type_vocab_size": 3, "hidden_dropout_prob": 0.0,
-        "attention_probs_dropout_prob": 0.0, **more})
+    return transformers.BertConfig(
+        **{
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 56,
+            "vocab_size": 83,
+            "max_position_embeddings": CONTEXT,
+            "type_vocab_size": 3,
+            "hidden_dropout_prob": 0.0,
+            "attention_probs_dropout_prob": 0.0,
+            **more,
+        }
+    )
 
 
 def nanochat(**more: Any) -> Any:
-    return transformers.NanoChatConfig(**{
-        "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128, "vocab_size": 67,
-        "max_position_embeddings": CONTEXT, "final_logit_softcapping": None, "tie_word_embeddings": True, "bos_token_id": 66,
-        "eos_token_id": 66, "pad_token_id": 66, **more})
+    return transformers.NanoChatConfig(
+        **{
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 128,
+            "vocab_size": 67,
+            "max_position_embeddings": CONTEXT,
+            "final_logit_softcapping": None,
+            "tie_word_embeddings": True,
+            "bos_token_id": 66,
+            "eos_token_id": 66,
+            "pad_token_id": 66,
+            **more,
+        }
+    )
 
 
-SMALL = ("network.layers=2", "network.width=32", "network.heads=2", f"network.context={CONTEXT}",
-         "network.dropout={table=0.0, embeddings=0.0, attention=0.0, residual=0.0}")
+SMALL = (
+    "network.layers=2",
+    "network.width=32",
+    "network.heads=2",
+    f"network.context={CONTEXT}",
+    "network.dropout={table=0.0, embeddings=0.0, attention=0.0, residual=0.0}",
+)
 BERT = (*SMALL, "network.inner=56", "network.segments=3")
 NEO = (*SMALL, "network.qkv_bias=false", "network.visible.window=3")
 CASES = {
     "gpt2": Case("GPT2LMHeadModel", "AutoModelForCausalLM", gpt2, "gpt2", SMALL, 67),
     "openai-gpt": Case("OpenAIGPTLMHeadModel", "AutoModelForCausalLM", gpt1, "gpt1", SMALL, 71),
-    "gpt_neo": Case("GPTNeoForCausalLM", "AutoModelForCausalLM", gpt_neo, "gpt3", NEO, 67,
-                    double=1e-5),           # their scores are computed in float32 whatever comes in
-    "nanochat": Case("NanoChatForCausalLM", "AutoModelForCausalLM", nanochat, "modern-gpt", SMALL, 67,
-                     double=1e-5),          # their norms compute in float32 whatever comes in
+    "gpt_neo": Case(
+        "GPTNeoForCausalLM", "AutoModelForCausalLM", gpt_neo, "gpt3", NEO, 67, double=1e-5
+    ),  # their scores are computed in float32 whatever comes in
+    "nanochat": Case(
+        "NanoChatForCausalLM", "AutoModelForCausalLM", nanochat, "modern-gpt", SMALL, 67, double=1e-5
+    ),  # their norms compute in float32 whatever comes in
     "bert": Case("BertForPreTraining", "AutoModelForPreTraining", bert, "bert", BERT, 83, ("tokens", "next_sentence")),
-    "bert masked": Case("BertForMaskedLM", "AutoModelForMaskedLM", bert, "bert",
-                        (*BERT, "objective.parts=[{kind='masked'}]"), 83),
+    "bert masked": Case(
+        "BertForMaskedLM", "AutoModelForMaskedLM", bert, "bert", (*BERT, "objective.parts=[{kind='masked'}]"), 83
+    ),
     "bert trunk": Case("BertModel", "AutoModel", bert, "bert", (*BERT, "objective.parts=[{kind='masked'}]"), 83, ()),
 }
 CAUSAL = [name for name, case in CASES.items() if case.causal]
@@ -159,7 +222,7 @@ class Rows:
         longest = max(lengths)
         if side == "none":
             lengths = (longest,) * len(lengths)
-        ids = torch.randint(0, vocabulary, (len(lengths), longest), generator=chance)      # padding is not zeros
+        ids = torch.randint(0, vocabulary, (len(lengths), longest), generator=chance)  # padding is not zeros
         places = torch.arange(longest)[None]
         wide = torch.tensor(lengths)[:, None]
         real = places >= longest - wide if side == "left" else places < wide
@@ -173,16 +236,23 @@ class Rows:
 def ask_theirs(model: Any, case: Case, rows: Rows) -> dict[str, Any]:
     more = {"position_ids": rows.positions} if case.causal else {"token_type_ids": rows.segments}
     found = model(input_ids=rows.ids, attention_mask=rows.real.long(), output_hidden_states=True, **more)
-    return {"tokens": found.get("prediction_logits", found.get("logits")), "next_sentence": found.get("seq_relationship_logits"),
-            "layers": found.hidden_states}
+    return {
+        "tokens": found.get("prediction_logits", found.get("logits")),
+        "next_sentence": found.get("seq_relationship_logits"),
+        "layers": found.hidden_states,
+    }
 
 
 def ask_ours(model: Model, case: Case, rows: Rows) -> dict[str, Any]:
-    output = model.network(Inputs(rows.ids, None if rows.real.all() else rows.real, None if case.causal else rows.segments))
+    output = model.network(
+        Inputs(rows.ids, None if rows.real.all() else rows.real, None if case.causal else rows.segments)
+    )
     heads = model.heads
-    return {"tokens": heads["tokens"].logits(output.last) if "tokens" in heads else None,
-            "next_sentence": heads["next_sentence"](output.last) if "next_sentence" in heads else None,
-            "layers": (*output.layers[:-1], output.last)}
+    return {
+        "tokens": heads["tokens"].logits(output.last) if "tokens" in heads else None,
+        "next_sentence": heads["next_sentence"](output.last) if "next_sentence" in heads else None,
+        "layers": (*output.layers[:-1], output.last),
+    }
 
 
 def agree(ours: dict[str, Any], theirs: dict[str, Any], rows: Rows, tolerance: float) -> None:
@@ -241,7 +311,9 @@ def fault(folder: Path) -> str:
 # --- their folders, read by us ---------------------------------------------------------------------------------------
 
 # BERT numbers positions from the left edge: it is padded on the right
-SIDES = [(name, side) for name, case in CASES.items() for side in ("none", "left", "right") if case.causal or side != "left"]
+SIDES = [
+    (name, side) for name, case in CASES.items() for side in ("none", "left", "right") if case.causal or side != "left"
+]
 
 
 @pytest.mark.parametrize(("name", "side"), SIDES)
@@ -273,32 +345,46 @@ def test_gradients_are_those_of_transformers(folders, name, dtype) -> None:
     mine = {key: weight.grad for key, weight in ours.named_parameters()}
     other = {plain(key): weight.grad for key, weight in theirs.named_parameters()}
     pairs = {
-        "network.embeddings.tokens.weight": one_of(other, "wte", "tokens_embed", "embeddings.word_embeddings", "embed_tokens"),
+        "network.embeddings.tokens.weight": one_of(
+            other, "wte", "tokens_embed", "embeddings.word_embeddings", "embed_tokens"
+        ),
     }
     if name == "nanochat":
         pairs |= {
-            "network.blocks.0.attention.project.weight": torch.cat([other[f"layers.0.self_attn.{part}_proj.weight"] for part in "qkv"]),
-            "network.blocks.1.feedforward.out.weight": other["layers.1.mlp.fc2.weight"]}
+            "network.blocks.0.attention.project.weight": torch.cat(
+                [other[f"layers.0.self_attn.{part}_proj.weight"] for part in "qkv"]
+            ),
+            "network.blocks.1.feedforward.out.weight": other["layers.1.mlp.fc2.weight"],
+        }
     else:
-        pairs["network.embeddings.positions.weight"] = one_of(other, "wpe", "positions_embed", "embeddings.position_embeddings")
-    if name == "gpt_neo":        # our queries are made by their matrix times the root of 16
+        pairs["network.embeddings.positions.weight"] = one_of(
+            other, "wpe", "positions_embed", "embeddings.position_embeddings"
+        )
+    if name == "gpt_neo":  # our queries are made by their matrix times the root of 16
         theirs_qkv = [other[f"h.0.attn.attention.{part}_proj.weight"] / scale for part, scale in zip("qkv", (4, 1, 1))]
-        pairs |= {"network.blocks.0.attention.project.weight": torch.cat(theirs_qkv),
-                  "network.blocks.1.feedforward.out.weight": other["h.1.mlp.c_proj.weight"]}
+        pairs |= {
+            "network.blocks.0.attention.project.weight": torch.cat(theirs_qkv),
+            "network.blocks.1.feedforward.out.weight": other["h.1.mlp.c_proj.weight"],
+        }
     if name in ("gpt2", "openai-gpt"):
-        pairs |= {"network.blocks.0.attention.project.weight": other["h.0.attn.c_attn.weight"].t(),
-                  "network.blocks.1.feedforward.out.weight": other["h.1.mlp.c_proj.weight"].t(),
-                  "network.blocks.1.second.norm.weight": other["h.1.ln_2.weight"]}
+        pairs |= {
+            "network.blocks.0.attention.project.weight": other["h.0.attn.c_attn.weight"].t(),
+            "network.blocks.1.feedforward.out.weight": other["h.1.mlp.c_proj.weight"].t(),
+            "network.blocks.1.second.norm.weight": other["h.1.ln_2.weight"],
+        }
     if not case.causal:
         attention = "encoder.layer.0.attention.self"
         pairs |= {
-            "network.blocks.0.attention.project.weight": torch.cat([other[f"{attention}.{part}.weight"] for part in ("query", "key", "value")]),
+            "network.blocks.0.attention.project.weight": torch.cat(
+                [other[f"{attention}.{part}.weight"] for part in ("query", "key", "value")]
+            ),
             "network.blocks.1.feedforward.out.weight": other["encoder.layer.1.output.dense.weight"],
             "network.blocks.1.second.norm.weight": other["encoder.layer.1.output.LayerNorm.weight"],
-            "network.embeddings.segments.weight": other["embeddings.token_type_embeddings.weight"]}
+            "network.embeddings.segments.weight": other["embeddings.token_type_embeddings.weight"],
+        }
     for key, theirs_grad in pairs.items():
         if name.startswith("bert") and key == "network.embeddings.tokens.weight":
-            theirs_grad, mine[key] = theirs_grad[1:], mine[key][1:]      # their table passes nothing to row 0 (padding_idx)
+            theirs_grad, mine[key] = theirs_grad[1:], mine[key][1:]  # their table passes nothing to row 0 (padding_idx)
         assert mine[key].abs().max() > 1e-3, f"{key} gets no gradient: nothing was compared"
         # gradients are some tens in size here, so the tolerance is of the largest
         same(mine[key], theirs_grad, case.tolerance(dtype) * max(1.0, float(theirs_grad.abs().max())))
@@ -329,7 +415,7 @@ def test_cached_logits_are_those_of_one_pass_of_transformers(folders, name, chun
     model, theirs = hugging_face.read(folders[name]).model, ask_theirs(case.theirs(), case, rows)["tokens"]
     state, found = None, []
     for at in range(0, rows.ids.size(1), chunk):
-        output = model.network(Inputs(rows.ids[:, at: at + chunk], rows.real[:, at: at + chunk]), state)
+        output = model.network(Inputs(rows.ids[:, at : at + chunk], rows.real[:, at : at + chunk]), state)
         state = output.state
         found.append(model.heads["tokens"].logits(output.last))
     same(torch.cat(found, 1)[rows.real], theirs[rows.real], 1e-4)
@@ -343,7 +429,7 @@ def test_greedy_generation_is_that_of_transformers(folders, name) -> None:
     prompts = [chance.integers(0, case.vocabulary - 1, length) for length in (6, 3, 1)]
     theirs = case.theirs()
     model = hugging_face.read(folders[name]).model.language_model(Vocabulary(case.vocabulary, -1, ()))
-    log_probs, state = model.begin(prompts)                # rows of unequal length, together
+    log_probs, state = model.begin(prompts)  # rows of unequal length, together
     chosen = []
     for _ in range(12):
         chosen.append(log_probs.argmax(-1))
@@ -352,11 +438,19 @@ def test_greedy_generation_is_that_of_transformers(folders, name) -> None:
     assert len({token for row in ours for token in row}) > 2, "the models say one word: nothing was compared"
     for prompt, row in zip(prompts, ours):
         ids = torch.from_numpy(prompt)[None]
-        out = theirs.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0)
-        assert row == out[0, ids.size(1):].tolist()
+        out = theirs.generate(
+            ids,
+            attention_mask=torch.ones_like(ids),
+            max_new_tokens=12,
+            do_sample=False,
+            eos_token_id=None,
+            pad_token_id=0,
+        )
+        assert row == out[0, ids.size(1) :].tolist()
 
 
 # --- our models, read by them ----------------------------------------------------------------------------------------
+
 
 @every_case
 @both_dtypes
@@ -385,9 +479,16 @@ def test_what_we_write_we_read_to_the_same_numbers(tmp_path, name) -> None:
         assert torch.equal(tensor, again.model.weights()[key]), key
 
 
-@pytest.mark.parametrize(("name", "value", "theirs", "field"), [
-    ("gpt2", "gelu_erf", "gelu", "activation_function"), ("gpt2", "relu", "relu", "activation_function"),
-    ("openai-gpt", "relu", "relu", "afn"), ("bert", "gelu_tanh", "gelu_new", "hidden_act"), ("nanochat", "relu", "relu", "hidden_act")])
+@pytest.mark.parametrize(
+    ("name", "value", "theirs", "field"),
+    [
+        ("gpt2", "gelu_erf", "gelu", "activation_function"),
+        ("gpt2", "relu", "relu", "activation_function"),
+        ("openai-gpt", "relu", "relu", "afn"),
+        ("bert", "gelu_tanh", "gelu_new", "hidden_act"),
+        ("nanochat", "relu", "relu", "hidden_act"),
+    ],
+)
 @torch.no_grad()
 def test_every_activation_goes_both_ways(tmp_path, name, value, theirs, field) -> None:
     case = CASES[name]
@@ -401,8 +502,9 @@ def test_every_activation_goes_both_ways(tmp_path, name, value, theirs, field) -
     agree(ask_ours(hugging_face.read(tmp_path).model, case, rows), expected, rows, 1e-4)
 
 
-@pytest.mark.parametrize("setting", [
-    "head.kind='softmax'", "head.tied=false", "head.activation='relu'", "head.norm_epsilon=0.5"])
+@pytest.mark.parametrize(
+    "setting", ["head.kind='softmax'", "head.tied=false", "head.activation='relu'", "head.norm_epsilon=0.5"]
+)
 def test_a_bert_that_transformers_cannot_hold_is_written_in_our_own_layout(tmp_path, setting) -> None:
     """Their class has one head; another head must not be written as if it were that one."""
     tokenizer = WordPiece(vocabulary=120).train(iter([WORDS]))
@@ -427,6 +529,7 @@ def test_inner_width_and_epsilon_are_read(tmp_path) -> None:
 
 # --- banded layers ---------------------------------------------------------------------------------------------------
 
+
 class _InDouble:
     """torch, but what is called float32 is float64: their scores without their rounding."""
 
@@ -442,14 +545,16 @@ def test_bands_are_those_of_gpt_neo_to_the_last_digits(tmp_path, monkeypatch, or
     """Three layers, in any order; heads of 12, whose root is no power of two."""
     monkeypatch.setattr("transformers.models.gpt_neo.modeling_gpt_neo.torch", _InDouble())
     case = CASES["gpt_neo"]
-    theirs = case.theirs(num_layers=3, attention_types=[[(order * 3)[:3], 1]], window_size=4, hidden_size=36, num_heads=3)
+    theirs = case.theirs(
+        num_layers=3, attention_types=[[(order * 3)[:3], 1]], window_size=4, hidden_size=36, num_heads=3
+    )
     theirs.save_pretrained(tmp_path / "theirs")
     read = hugging_face.read(tmp_path / "theirs")
     hugging_face.write(tmp_path / "ours", read.recipe, read.model, None)
     back = case.opened(tmp_path / "ours", torch.float64)
     rows = Rows.draw(67, "left", (20, 7, 1, 10))
     mine, real = ask_ours(read.model.double(), case, rows), rows.real
-    for model, near in ((theirs.double(), 1e-6), (back, 1e-6)):        # float32 weights times a root are not exact
+    for model, near in ((theirs.double(), 1e-6), (back, 1e-6)):  # float32 weights times a root are not exact
         for ours, other in zip(mine["layers"], ask_theirs(model, case, rows)["layers"]):
             same(ours[real], other[real], near)
     if order == ["local"]:
@@ -478,15 +583,24 @@ def test_an_edit_reaches_as_far_as_the_window_in_both(tmp_path, window) -> None:
     ids = Rows.draw(67, "none").ids[:1]
     other = ids.clone()
     other[0, 4] = (other[0, 4] + 1) % 67
-    for answers in ([ours.network(Inputs(x)).last for x in (ids, other)], [theirs.transformer(x).last_hidden_state for x in (ids, other)]):
+    for answers in (
+        [ours.network(Inputs(x)).last for x in (ids, other)],
+        [theirs.transformer(x).last_hidden_state for x in (ids, other)],
+    ):
         changed = (answers[0] - answers[1]).abs().amax(-1)[0] > 0
         assert changed.nonzero()[:, 0].tolist() == list(range(4, 4 + window))
 
 
-@pytest.mark.parametrize(("settings", "model_type"), [
-    ((), "foreword"), (("network.qkv_bias=false",), "gpt_neo"), (("network.visible.kind='dense'",), "gpt2"),
-    (("network.qkv_bias=false", "network.visible.kind='dense'"), "gpt_neo"),
-    (("network.qkv_bias=false", "network.norm='after'"), "foreword")])
+@pytest.mark.parametrize(
+    ("settings", "model_type"),
+    [
+        ((), "foreword"),
+        (("network.qkv_bias=false",), "gpt_neo"),
+        (("network.visible.kind='dense'",), "gpt2"),
+        (("network.qkv_bias=false", "network.visible.kind='dense'"), "gpt_neo"),
+        (("network.qkv_bias=false", "network.norm='after'"), "foreword"),
+    ],
+)
 @torch.no_grad()
 def test_a_gpt3_is_written_as_what_can_hold_it(tmp_path, settings, model_type) -> None:
     """GPT-Neo has no biases of queries, keys and values, GPT-2 no bands: neither may be written as if it had."""
@@ -504,6 +618,7 @@ def test_a_gpt3_is_written_as_what_can_hold_it(tmp_path, settings, model_type) -
 
 
 # --- tied and untied -------------------------------------------------------------------------------------------------
+
 
 @every_causal
 @torch.no_grad()
@@ -523,13 +638,18 @@ def test_an_untied_head_goes_both_ways(tmp_path, name) -> None:
     agree(ask_ours(model, case, rows), ask_theirs(opened, case, rows), rows, 1e-4)
 
 
-@pytest.mark.parametrize(("name", "copy", "original"), [
-    ("gpt2", "lm_head.weight", "transformer.wte.weight"), ("openai-gpt", "lm_head.weight", "transformer.tokens_embed.weight"),
-    ("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
-    ("bert", "cls.predictions.decoder.bias", "cls.predictions.bias")])
+@pytest.mark.parametrize(
+    ("name", "copy", "original"),
+    [
+        ("gpt2", "lm_head.weight", "transformer.wte.weight"),
+        ("openai-gpt", "lm_head.weight", "transformer.tokens_embed.weight"),
+        ("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
+        ("bert", "cls.predictions.decoder.bias", "cls.predictions.bias"),
+    ],
+)
 def test_a_second_copy_of_a_tied_tensor_is_checked(copied, name, copy, original) -> None:
     folder = respelled(copied(name), lambda tensors: tensors.update({copy: tensors[original].clone()}))
-    foreword.load(folder)                                  # older folders hold both
+    foreword.load(folder)  # older folders hold both
     respelled(folder, lambda tensors: tensors.update({copy: tensors[original] + 1}))
     said = fault(folder)
     assert f"{copy} should be the same as" in said
@@ -538,9 +658,15 @@ def test_a_second_copy_of_a_tied_tensor_is_checked(copied, name, copy, original)
 
 # --- every tensor accounted for --------------------------------------------------------------------------------------
 
-LAYER = {"gpt2": "transformer.h.1.mlp.c_fc.weight", "gpt_neo": "transformer.h.1.attn.attention.k_proj.weight", "nanochat": "model.layers.1.mlp.fc1.weight", "openai-gpt": "transformer.h.1.attn.c_proj.weight",
-         "bert": "bert.encoder.layer.1.attention.self.key.weight", "bert masked": "cls.predictions.transform.LayerNorm.bias",
-         "bert trunk": "embeddings.token_type_embeddings.weight"}
+LAYER = {
+    "gpt2": "transformer.h.1.mlp.c_fc.weight",
+    "gpt_neo": "transformer.h.1.attn.attention.k_proj.weight",
+    "nanochat": "model.layers.1.mlp.fc1.weight",
+    "openai-gpt": "transformer.h.1.attn.c_proj.weight",
+    "bert": "bert.encoder.layer.1.attention.self.key.weight",
+    "bert masked": "cls.predictions.transform.LayerNorm.bias",
+    "bert trunk": "embeddings.token_type_embeddings.weight",
+}
 
 
 def plain(name: str) -> str:
@@ -560,7 +686,7 @@ def test_an_extra_tensor_is_named(copied, name) -> None:
     count = len(load_file(folder / "model.safetensors"))
     said = fault(folder)
     assert "Without a place: adapter.down.weight." in said
-    count -= 2 if name == "bert trunk" else 0          # its pooler is set aside before: no head of ours reads it
+    count -= 2 if name == "bert trunk" else 0  # its pooler is set aside before: no head of ours reads it
     assert f"has {count} tensors; {count - 1} found a place." in said
 
 
@@ -571,8 +697,13 @@ def test_a_misshapen_tensor_is_named(copied, folders, name) -> None:
 
     folder = respelled(copied(name), cut)
     said = fault(folder)
-    whole, less = load_file(folders[name] / "model.safetensors")[LAYER[name]], load_file(folder / "model.safetensors")[LAYER[name]]
-    assert f"Of another shape: {plain(LAYER[name])} is {list(less.shape)}, config.json says {list(whole.shape)}." in said
+    whole, less = (
+        load_file(folders[name] / "model.safetensors")[LAYER[name]],
+        load_file(folder / "model.safetensors")[LAYER[name]],
+    )
+    assert (
+        f"Of another shape: {plain(LAYER[name])} is {list(less.shape)}, config.json says {list(whole.shape)}." in said
+    )
 
 
 def test_all_that_is_wrong_with_the_tensors_is_said_at_once(copied) -> None:
@@ -595,7 +726,10 @@ def test_constants_are_left_aside(copied) -> None:
     foreword.load(respelled(copied("gpt2"), lambda tensors: tensors.update(more)))
     gpt1_more = {"transformer.h.0.attn.bias": triangle.clone(), "transformer.position_ids": torch.arange(CONTEXT)}
     foreword.load(respelled(copied("openai-gpt"), lambda tensors: tensors.update(gpt1_more)))
-    bert_more = {"bert.embeddings.position_ids": torch.arange(CONTEXT)[None], "bert.embeddings.token_type_ids": torch.zeros(1, CONTEXT)}
+    bert_more = {
+        "bert.embeddings.position_ids": torch.arange(CONTEXT)[None],
+        "bert.embeddings.token_type_ids": torch.zeros(1, CONTEXT),
+    }
     foreword.load(respelled(copied("bert"), lambda tensors: tensors.update(bert_more)))
 
 
@@ -611,7 +745,9 @@ def test_the_constants_rule_does_not_swallow_weights(folders) -> None:
 def test_old_names_of_norms_are_understood(copied, folders) -> None:
     def old(tensors: dict[str, Tensor]) -> None:
         for key in [key for key in tensors if "LayerNorm" in key]:
-            tensors[key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")] = tensors.pop(key)
+            tensors[key.replace("LayerNorm.weight", "LayerNorm.gamma").replace("LayerNorm.bias", "LayerNorm.beta")] = (
+                tensors.pop(key)
+            )
 
     folder = respelled(copied("bert"), old)
     assert any(key.endswith("gamma") for key in load_file(folder / "model.safetensors"))
@@ -647,26 +783,30 @@ def test_shards_open_and_a_missing_one_is_named(tmp_path) -> None:
 
 # --- what is refused -------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("name", "asked", "words"), [
-    ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = true"),
-    ("gpt2", {"add_cross_attention": True}, "add_cross_attention = true"),
-    ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights = false"),
-    ("gpt2", {"activation_function": "silu"}, "activation_function = 'silu'"),
-    ("openai-gpt", {"afn": "swish"}, "afn = 'swish'"),
-    ("gpt_neo", {"attention_types": [[["global", "strided"], 1]]}, "attention_types of strided"),
-    ("gpt_neo", {"attention_types": [[["global", "local"], 2]]}, "attention_types for 4 of 2 layers"),
-    ("gpt_neo", {"activation_function": "silu"}, "activation_function = 'silu'"),
-    ("nanochat", {"final_logit_softcapping": 15.0}, "final_logit_softcapping = 15.0"),
-    ("nanochat", {"attention_bias": True}, "attention_bias = true"),
-    ("nanochat", {"num_key_value_heads": 1}, "num_key_value_heads = 1"),
-    ("nanochat", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4}}, "rope_type = 'yarn'"),
-    ("nanochat", {"hidden_act": "silu"}, "hidden_act = 'silu'"),
-    ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type = 'relative_key'"),
-    ("bert", {"is_decoder": True}, "is_decoder = true"),
-    ("bert", {"add_cross_attention": True}, "add_cross_attention = true"),
-    ("bert", {"hidden_act": "silu"}, "hidden_act = 'silu'"),
-    ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings = false"),
-])
+
+@pytest.mark.parametrize(
+    ("name", "asked", "words"),
+    [
+        ("gpt2", {"scale_attn_by_inverse_layer_idx": True}, "scale_attn_by_inverse_layer_idx = true"),
+        ("gpt2", {"add_cross_attention": True}, "add_cross_attention = true"),
+        ("gpt2", {"scale_attn_weights": False}, "scale_attn_weights = false"),
+        ("gpt2", {"activation_function": "silu"}, "activation_function = 'silu'"),
+        ("openai-gpt", {"afn": "swish"}, "afn = 'swish'"),
+        ("gpt_neo", {"attention_types": [[["global", "strided"], 1]]}, "attention_types of strided"),
+        ("gpt_neo", {"attention_types": [[["global", "local"], 2]]}, "attention_types for 4 of 2 layers"),
+        ("gpt_neo", {"activation_function": "silu"}, "activation_function = 'silu'"),
+        ("nanochat", {"final_logit_softcapping": 15.0}, "final_logit_softcapping = 15.0"),
+        ("nanochat", {"attention_bias": True}, "attention_bias = true"),
+        ("nanochat", {"num_key_value_heads": 1}, "num_key_value_heads = 1"),
+        ("nanochat", {"rope_parameters": {"rope_type": "yarn", "rope_theta": 1e4}}, "rope_type = 'yarn'"),
+        ("nanochat", {"hidden_act": "silu"}, "hidden_act = 'silu'"),
+        ("bert", {"position_embedding_type": "relative_key"}, "position_embedding_type = 'relative_key'"),
+        ("bert", {"is_decoder": True}, "is_decoder = true"),
+        ("bert", {"add_cross_attention": True}, "add_cross_attention = true"),
+        ("bert", {"hidden_act": "silu"}, "hidden_act = 'silu'"),
+        ("bert", {"tie_word_embeddings": False}, "tie_word_embeddings = false"),
+    ],
+)
 def test_what_we_do_not_have_is_refused_by_name(copied, name, asked, words) -> None:
     folder = reconfigured(copied(name), **asked)
     assert fault(folder) == f"{folder / 'config.json'} asks for {words}, which Foreword does not have."
@@ -677,14 +817,17 @@ def test_weights_in_a_pickle_are_refused(copied) -> None:
     (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
     assert fault(folder) == (
         f"{folder} has its weights in pytorch_model.bin, a pickle, which can run code when opened.\n"
-        "    Convert it where you trust it: model.save_pretrained(folder) of transformers writes safetensors.")
+        "    Convert it where you trust it: model.save_pretrained(folder) of transformers writes safetensors."
+    )
 
 
 @pytest.mark.parametrize("model_type", ["gptj", "llama", ""])
 def test_another_type_of_model_is_refused(copied, model_type) -> None:
     folder = reconfigured(copied("gpt2"), model_type=model_type)
-    assert fault(folder) == (f"{folder} holds a model of type {model_type!r}, which Foreword does not read.\n"
-                             "    Types it reads: gpt2, openai-gpt, gpt_neo, bert, nanochat.")
+    assert fault(folder) == (
+        f"{folder} holds a model of type {model_type!r}, which Foreword does not read.\n"
+        "    Types it reads: gpt2, openai-gpt, gpt_neo, bert, nanochat."
+    )
 
 
 def test_a_truncated_file_of_weights_is_refused(copied) -> None:
@@ -698,8 +841,10 @@ def test_a_truncated_file_of_weights_is_refused(copied) -> None:
 
 # --- tokenizers and text ---------------------------------------------------------------------------------------------
 
-WORDS = ("The quick brown fox jumps over the lazy dog. A dog, a fox! Does the dog jump? The fox is quick and the dog is lazy; "
-         "numbers 12 and 345, quotes 'like' \"these\". Every fox jumps.\n") * 20
+WORDS = (
+    "The quick brown fox jumps over the lazy dog. A dog, a fox! Does the dog jump? The fox is quick and the dog is lazy; "
+    "numbers 12 and 345, quotes 'like' \"these\". Every fox jumps.\n"
+) * 20
 TEXT = "The lazy fox jumps over a quick dog, 12 times! Quick?"
 TOKENIZERS = {"gpt2": ByteBPE(vocabulary=320), "openai-gpt": CharBPE(vocabulary=150), "bert": WordPiece(vocabulary=150)}
 
@@ -751,17 +896,23 @@ def test_a_pair_of_texts_gets_their_token_types(tmp_path) -> None:
 @torch.no_grad()
 def test_generated_text_is_that_of_transformers(tmp_path) -> None:
     trained("gpt2", tmp_path)
-    read, model = transformers.AutoTokenizer.from_pretrained(tmp_path), transformers.AutoModelForCausalLM.from_pretrained(tmp_path)
+    read, model = (
+        transformers.AutoTokenizer.from_pretrained(tmp_path),
+        transformers.AutoModelForCausalLM.from_pretrained(tmp_path),
+    )
     given = read("The quick", return_tensors="pt")
     out = model.generate(**given, max_new_tokens=15, do_sample=False)
-    theirs = read.decode(out[0, given["input_ids"].size(1):], skip_special_tokens=True)
+    theirs = read.decode(out[0, given["input_ids"].size(1) :], skip_special_tokens=True)
     assert foreword.load(tmp_path).generate("The quick", max_tokens=15, temperature=0.0) == theirs
 
 
 @torch.no_grad()
 def test_fill_is_their_fill_mask(tmp_path) -> None:
     trained("bert", tmp_path)
-    read, model = transformers.AutoTokenizer.from_pretrained(tmp_path), transformers.AutoModelForPreTraining.from_pretrained(tmp_path).eval()
+    read, model = (
+        transformers.AutoTokenizer.from_pretrained(tmp_path),
+        transformers.AutoModelForPreTraining.from_pretrained(tmp_path).eval(),
+    )
     given = read("the quick [MASK] jumps.", return_tensors="pt")
     place = (given["input_ids"][0] == read.mask_token_id).nonzero().item()
     theirs = model(**given).prediction_logits[0, place].softmax(-1).topk(3)
@@ -772,30 +923,50 @@ def test_fill_is_their_fill_mask(tmp_path) -> None:
 
 # --- sizes and first weights -----------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("recipe", "size", "shape", "vocabulary", "count"), [
-    ("gpt2", "", (12, 768, 12, 1024), 50257, 124_439_808), ("gpt2", "small", (12, 768, 12, 1024), 50257, 124_439_808),
-    ("gpt2", "medium", (24, 1024, 16, 1024), 50257, 354_823_168),
-    ("gpt2", "large", (36, 1280, 20, 1024), 50257, 774_030_080),
-    ("gpt2", "xl", (48, 1600, 25, 1024), 50257, 1_557_611_200), ("gpt1", "", (12, 768, 12, 512), 40478, 116_534_784),
-    ("gpt3", "small", (12, 768, 12, 2048), 50257, 125_226_240), ("gpt3", "medium", (24, 1024, 16, 2048), 50257, 355_871_744),
-    ("gpt3", "large", (24, 1536, 16, 2048), 50257, 760_300_032), ("gpt3", "xl", (24, 2048, 16, 2048), 50257, 1_315_723_264),
-    ("gpt3", "2.7b", (32, 2560, 32, 2048), 50257, 2_651_553_280), ("gpt3", "6.7b", (32, 4096, 32, 2048), 50257, 6_658_404_352),
-    ("gpt3", "13b", (40, 5120, 40, 2048), 50257, 12_853_386_240),
-    ("gpt3", "175b", (96, 12288, 96, 2048), 50257, 174_604_259_328)])
+
+@pytest.mark.parametrize(
+    ("recipe", "size", "shape", "vocabulary", "count"),
+    [
+        ("gpt2", "", (12, 768, 12, 1024), 50257, 124_439_808),
+        ("gpt2", "small", (12, 768, 12, 1024), 50257, 124_439_808),
+        ("gpt2", "medium", (24, 1024, 16, 1024), 50257, 354_823_168),
+        ("gpt2", "large", (36, 1280, 20, 1024), 50257, 774_030_080),
+        ("gpt2", "xl", (48, 1600, 25, 1024), 50257, 1_557_611_200),
+        ("gpt1", "", (12, 768, 12, 512), 40478, 116_534_784),
+        ("gpt3", "small", (12, 768, 12, 2048), 50257, 125_226_240),
+        ("gpt3", "medium", (24, 1024, 16, 2048), 50257, 355_871_744),
+        ("gpt3", "large", (24, 1536, 16, 2048), 50257, 760_300_032),
+        ("gpt3", "xl", (24, 2048, 16, 2048), 50257, 1_315_723_264),
+        ("gpt3", "2.7b", (32, 2560, 32, 2048), 50257, 2_651_553_280),
+        ("gpt3", "6.7b", (32, 4096, 32, 2048), 50257, 6_658_404_352),
+        ("gpt3", "13b", (40, 5120, 40, 2048), 50257, 12_853_386_240),
+        ("gpt3", "175b", (96, 12288, 96, 2048), 50257, 174_604_259_328),
+    ],
+)
 def test_published_sizes(recipe, size, shape, vocabulary, count) -> None:
     chosen = loader.load(recipe, size)
     with torch.device("meta"):
         model = model_for(chosen, Vocabulary(vocabulary, -1, ()))
     assert model.parameter_count() == count
-    layers, width, _, context = shape        # tables, twelve squares and thirteen vectors a layer, and GPT-2's last norm
+    layers, width, _, context = shape  # tables, twelve squares and thirteen vectors a layer, and GPT-2's last norm
     assert count == (vocabulary + context + 12 * layers * width + 13 * layers + 2 * (recipe != "gpt1")) * width
     # the number of heads changes no count
     assert (chosen.network.layers, chosen.network.width, chosen.network.heads, chosen.network.context) == shape
 
 
-@pytest.mark.parametrize(("size", "millions", "batch", "rate"), [
-    ("small", 125, 0.5, 6e-4), ("medium", 350, 0.5, 3e-4), ("large", 760, 0.5, 2.5e-4), ("xl", 1300, 1, 2e-4),
-    ("2.7b", 2700, 1, 1.6e-4), ("6.7b", 6700, 2, 1.2e-4), ("13b", 13000, 2, 1e-4), ("175b", 175000, 3.2, 0.6e-4)])
+@pytest.mark.parametrize(
+    ("size", "millions", "batch", "rate"),
+    [
+        ("small", 125, 0.5, 6e-4),
+        ("medium", 350, 0.5, 3e-4),
+        ("large", 760, 0.5, 2.5e-4),
+        ("xl", 1300, 1, 2e-4),
+        ("2.7b", 2700, 1, 1.6e-4),
+        ("6.7b", 6700, 2, 1.2e-4),
+        ("13b", 13000, 2, 1e-4),
+        ("175b", 175000, 3.2, 0.6e-4),
+    ],
+)
 def test_gpt3_is_the_table_of_its_paper(size, millions, batch, rate) -> None:
     """Table 2.1: names in millions of parameters, batches in millions of tokens, learning rates."""
     recipe = loader.load("gpt3", size)
@@ -805,12 +976,21 @@ def test_gpt3_is_the_table_of_its_paper(size, millions, batch, rate) -> None:
     training = recipe.training
     assert training.batch_size * recipe.network.context == pytest.approx(batch * 1e6, rel=0.05)
     assert training.optimizer.learning_rate == rate
-    assert (training.optimizer.betas, training.optimizer.epsilon, training.optimizer.weight_decay) == ((0.9, 0.95), 1e-8, 0.1)
+    assert (training.optimizer.betas, training.optimizer.epsilon, training.optimizer.weight_decay) == (
+        (0.9, 0.95),
+        1e-8,
+        0.1,
+    )
     assert recipe.network.visible.windows(4) == [None, 256, None, 256]
 
 
-@pytest.mark.parametrize(("size", "config"), [
-    ("base", {}), ("large", {"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096})])
+@pytest.mark.parametrize(
+    ("size", "config"),
+    [
+        ("base", {}),
+        ("large", {"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096}),
+    ],
+)
 def test_bert_has_as_many_parameters_as_theirs(size, config) -> None:
     recipe = loader.load("bert", size)
     assert (recipe.network.heads, recipe.network.context) == (16 if size == "large" else 12, 512)
@@ -822,7 +1002,9 @@ def test_bert_has_as_many_parameters_as_theirs(size, config) -> None:
 
 def _drawn(recipe: str, *settings: str) -> dict[str, Tensor]:
     torch.manual_seed(0)
-    chosen = loader.load(recipe, "", ["network.layers=6", "network.width=192", "network.heads=6", "network.context=512", *settings])
+    chosen = loader.load(
+        recipe, "", ["network.layers=6", "network.width=192", "network.heads=6", "network.context=512", *settings]
+    )
     return {name: weight.detach() for name, weight in model_for(chosen, Vocabulary(1000, -1, ())).weights().items()}
 
 
@@ -861,13 +1043,23 @@ def test_bert_is_drawn_within_two_deviations() -> None:
     assert seen > 25
 
 
-@pytest.mark.parametrize("cls", ["GPT2ForSequenceClassification", "BertForSequenceClassification", "BertForQuestionAnswering",
-                                 "OpenAIGPTForSequenceClassification"])
+@pytest.mark.parametrize(
+    "cls",
+    [
+        "GPT2ForSequenceClassification",
+        "BertForSequenceClassification",
+        "BertForQuestionAnswering",
+        "OpenAIGPTForSequenceClassification",
+    ],
+)
 @pytest.mark.parametrize("known", [True, False])
 def test_a_task_class_opens_with_its_trunk_and_a_class_we_lack_says_that_it_lost_its_head(cls, known, tmp_path, capsys):
     theirs = getattr(transformers, cls)
-    small = ({"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64} if cls.startswith("Bert")
-             else {"n_embd": 32, "n_layer": 2, "n_head": 2})
+    small = (
+        {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+        if cls.startswith("Bert")
+        else {"n_embd": 32, "n_layer": 2, "n_head": 2}
+    )
     model = theirs(theirs.config_class(vocab_size=60, pad_token_id=0, **small)).eval()
     model.save_pretrained(tmp_path / "model")
     if not known:

@@ -16,14 +16,17 @@ from foreword.tokens.vocabulary import Vocabulary
 
 DATA = Path(os.environ["FOREWORD_DATA"])
 
-PROSE = """The old harbour lies below the town, and the town lies below the hill.
+PROSE = (
+    """The old harbour lies below the town, and the town lies below the hill.
 Every morning the boats go out, and every evening the boats come back.
 Nobody in the town can say when the first boat went out of the old harbour.
 
 In winter the hill is white, the town is grey and the harbour is black.
 The boats stay in, and the old men say that the winter will be long.
 Every winter the old men say that, and every winter they are right — or nearly.
-""" * 3
+"""
+    * 3
+)
 
 
 def words(text: str) -> tuple[list[list[int]], list[str]]:

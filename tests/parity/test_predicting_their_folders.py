@@ -19,13 +19,32 @@ from tests.parity.test_hugging_face import redrawn
 
 transformers = pytest.importorskip("transformers")
 transformers.utils.logging.set_verbosity_error()
-COLUMNS = {"classify": ("text",), "pair": ("sentence1", "sentence2"), "similarity": ("premise", "hypothesis"),
-           "choice": ("context", "choices"), "span": ("question", "context"), "tag": ("words",)}
+COLUMNS = {
+    "classify": ("text",),
+    "pair": ("sentence1", "sentence2"),
+    "similarity": ("premise", "hypothesis"),
+    "choice": ("context", "choices"),
+    "span": ("question", "context"),
+    "tag": ("words",),
+}
 CLASSES = {
-    "bert": {"classify": "ForSequenceClassification", "pair": "ForSequenceClassification", "similarity": "ForSequenceClassification",
-             "choice": "ForMultipleChoice", "span": "ForQuestionAnswering", "tag": "ForTokenClassification"},
-    "gpt2": {"classify": "ForSequenceClassification", "pair": "ForSequenceClassification", "similarity": "ForSequenceClassification",
-             "choice": "DoubleHeadsModel", "span": "ForQuestionAnswering", "tag": "ForTokenClassification"}}
+    "bert": {
+        "classify": "ForSequenceClassification",
+        "pair": "ForSequenceClassification",
+        "similarity": "ForSequenceClassification",
+        "choice": "ForMultipleChoice",
+        "span": "ForQuestionAnswering",
+        "tag": "ForTokenClassification",
+    },
+    "gpt2": {
+        "classify": "ForSequenceClassification",
+        "pair": "ForSequenceClassification",
+        "similarity": "ForSequenceClassification",
+        "choice": "DoubleHeadsModel",
+        "span": "ForQuestionAnswering",
+        "tag": "ForTokenClassification",
+    },
+}
 NAMES = {"bert": "Bert", "gpt2": "GPT2"}
 LABELS = ("calm", "glad", "sad")
 
@@ -37,9 +56,23 @@ def theirs(family: str, kind: str, path: Path) -> tuple[Any, Any]:
     said.pop("foreword")
     (path / "tokenizer_config.json").write_text(json.dumps(said))
     torch.manual_seed(0)
-    shape = {"bert": {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 2, "intermediate_size": 64,
-                      "max_position_embeddings": 48},
-             "gpt2": {"n_layer": 2, "n_embd": 32, "n_head": 2, "n_positions": 48, "pad_token_id": 0, "summary_proj_to_labels": True}}
+    shape = {
+        "bert": {
+            "num_hidden_layers": 2,
+            "hidden_size": 32,
+            "num_attention_heads": 2,
+            "intermediate_size": 64,
+            "max_position_embeddings": 48,
+        },
+        "gpt2": {
+            "n_layer": 2,
+            "n_embd": 32,
+            "n_head": 2,
+            "n_positions": 48,
+            "pad_token_id": 0,
+            "summary_proj_to_labels": True,
+        },
+    }
     more: dict[str, Any] = {"num_labels": 1} if kind in ("similarity", "choice") else {}
     if kind in ("classify", "pair", "tag"):
         more = {"id2label": dict(enumerate(LABELS)), "label2id": {label: number for number, label in enumerate(LABELS)}}
@@ -50,7 +83,13 @@ def theirs(family: str, kind: str, path: Path) -> tuple[Any, Any]:
 
 
 def row(kind: str, one: Any) -> dict[str, Any]:
-    texts = (*one.texts, list(one.choices)) if kind == "choice" else ([span.text for span in one.words],) if kind == "tag" else one.texts
+    texts = (
+        (*one.texts, list(one.choices))
+        if kind == "choice"
+        else ([span.text for span in one.words],)
+        if kind == "tag"
+        else one.texts
+    )
     return dict(zip(COLUMNS[kind], texts))
 
 
@@ -78,7 +117,10 @@ def answer(kind: str, family: str, model: Any, reader: Any, one: Any) -> Any:
     offsets = reader(*one.texts, return_offsets_mapping=True)["offset_mapping"]
     if kind == "tag":
         said = logits(model, given).argmax(-1)
-        places = [next(i for i, (start, end) in enumerate(offsets) if start < word.end and end > word.start) for word in one.words]
+        places = [
+            next(i for i, (start, end) in enumerate(offsets) if start < word.end and end > word.start)
+            for word in one.words
+        ]
         return [LABELS[int(said[place])] for place in places]
     with torch.no_grad():
         found = model(**given)
@@ -87,7 +129,7 @@ def answer(kind: str, family: str, model: Any, reader: Any, one: Any) -> Any:
     table[~np.outer(second, second)] = -np.inf
     table[np.tril_indices(len(table), -1)] = -np.inf
     start, end = np.unravel_index(table.argmax(), table.shape)
-    return one.texts[1][offsets[start][0]: offsets[end][1]].strip()
+    return one.texts[1][offsets[start][0] : offsets[end][1]].strip()
 
 
 @pytest.mark.parametrize("family", ["bert", "gpt2"])
@@ -113,10 +155,15 @@ def test_columns_that_do_not_fit_what_the_class_reads(tmp_path: Path) -> None:
     new = tmp_path / "new.csv"
     new.write_text("id,txt\n1,a film\n", encoding="utf-8")
     said = run("predict", tmp_path / "theirs", new, "--out", tmp_path / "out.jsonl").fault()
-    assert said == (f"{new}:1\n    the columns 'id', 'txt' do not say what is to be read. Did you mean text?\n"
-                    "    Name them in the first line: sentence1 and sentence2.")
+    assert said == (
+        f"{new}:1\n    the columns 'id', 'txt' do not say what is to be read. Did you mean text?\n"
+        "    Name them in the first line: sentence1 and sentence2."
+    )
     (tmp_path / "new.txt").write_text("a film\n", encoding="utf-8")
-    assert "similarity regression needs more than that" in run("predict", tmp_path / "theirs", tmp_path / "new.txt").fault()
+    assert (
+        "similarity regression needs more than that"
+        in run("predict", tmp_path / "theirs", tmp_path / "new.txt").fault()
+    )
     assert not (tmp_path / "out.jsonl").exists()
 
 
@@ -124,7 +171,9 @@ def test_columns_that_do_not_fit_what_the_class_reads(tmp_path: Path) -> None:
 def test_a_folder_of_ours_that_they_wrote_again(family: str, tmp_path: Path) -> None:
     """Specials that stand around texts are known by the tokens in the vocabulary, whoever wrote the tokenizer."""
     whole = task("pair", 32, 9, 9)
-    made = finetune(folder(family, tmp_path / "base"), whole, tmp_path / "run", Tuning(epochs=1, batch_size=16, learning_rate=3e-3))
+    made = finetune(
+        folder(family, tmp_path / "base"), whole, tmp_path / "run", Tuning(epochs=1, batch_size=16, learning_rate=3e-3)
+    )
     transformers.AutoModelForSequenceClassification.from_pretrained(made.model).save_pretrained(tmp_path / "again")
     transformers.AutoTokenizer.from_pretrained(made.model).save_pretrained(tmp_path / "again")
     said = json.loads((tmp_path / "again" / "tokenizer_config.json").read_text())

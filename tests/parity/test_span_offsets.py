@@ -15,8 +15,14 @@ from foreword.transfer.encoding import Encoder
 from foreword.transfer.kinds.span import SpanTransfer, trimmed
 
 READERS = {
-    "bert-uncased": ("bidirectional_transformer", lambda data: bert_from_vocab(data / "bert-vocab/bert-base-uncased-vocab.txt")),
-    "bert-chinese": ("bidirectional_transformer", lambda data: bert_from_vocab(data / "bert-vocab/bert-base-chinese-vocab.txt")),
+    "bert-uncased": (
+        "bidirectional_transformer",
+        lambda data: bert_from_vocab(data / "bert-vocab/bert-base-uncased-vocab.txt"),
+    ),
+    "bert-chinese": (
+        "bidirectional_transformer",
+        lambda data: bert_from_vocab(data / "bert-vocab/bert-base-chinese-vocab.txt"),
+    ),
     "gpt2": ("causal_transformer", lambda data: gpt2_from_ranks(data / "gpt2-bpe/gpt2.tiktoken")),
 }
 
@@ -27,8 +33,10 @@ def borders(text: str, offsets: np.ndarray) -> tuple[set[int], set[int]]:
     return {span.start for span in spans}, {span.end for span in spans}
 
 
-@pytest.mark.parametrize(("task", "vocabulary", "least"), [("squad", "bert-uncased", 0.99), ("squad", "gpt2", 0.98),
-                                                           ("cmrc2018", "bert-chinese", 0.98)])
+@pytest.mark.parametrize(
+    ("task", "vocabulary", "least"),
+    [("squad", "bert-uncased", 0.99), ("squad", "gpt2", 0.98), ("cmrc2018", "bert-chinese", 0.98)],
+)
 def test_every_answer_that_tokens_can_say_is_found_again(data: Path, task: str, vocabulary: str, least: float) -> None:
     network, made = READERS[vocabulary]
     tokenizer, input_format = made(data), INPUT_FORMATS.find(network)()
@@ -47,7 +55,12 @@ def test_every_answer_that_tokens_can_say_is_found_again(data: Path, task: str, 
         span = trimmed(examples[number].texts[1], int(window.offsets[first, 0]), int(window.offsets[last, 1]))
         found[number] = found.get(number, False) or span == examples[number].placed[0]
     known = {text: borders(text, encoder.tokens(text)[1]) for text in {one.texts[1] for one in examples}}
-    possible = [one.placed[0].start in known[one.texts[1]][0] and one.placed[0].end in known[one.texts[1]][1] for one in examples]
+    possible = [
+        one.placed[0].start in known[one.texts[1]][0] and one.placed[0].end in known[one.texts[1]][1]
+        for one in examples
+    ]
     assert all(found[number] for number, can in enumerate(possible) if can)
-    print(f"{task}, {vocabulary}: {sum(found.values()):,} of {len(examples):,} answers ({np.mean(list(found.values())):.2%})")
+    print(
+        f"{task}, {vocabulary}: {sum(found.values()):,} of {len(examples):,} answers ({np.mean(list(found.values())):.2%})"
+    )
     assert np.mean(possible) > least

@@ -38,7 +38,11 @@ class Task:
 
     def theirs(self) -> Any:
         torch.manual_seed(0)
-        more = {} if self.objective in ("span", "choose") else {"num_labels": 1 if self.objective in ("regress", "rank") else 3}
+        more = (
+            {}
+            if self.objective in ("span", "choose")
+            else {"num_labels": 1 if self.objective in ("regress", "rank") else 3}
+        )
         more |= {} if self.first else {"pad_token_id": 0}
         return redrawn(getattr(transformers, self.cls)(CASES[self.case].config(**more)).eval())
 
@@ -53,17 +57,50 @@ class Task:
         return recipe, redrawn(model_for(recipe, Vocabulary(case.vocabulary, -1, ())).eval())
 
 
-TASKS = {f"{case} {kind}": Task(cls, case, kind, settings) for case, settings, classes in (
-    ("bert", BERT, {"classify": "BertForSequenceClassification", "regress": "BertForSequenceClassification",
-                    "rank": "BertForSequenceClassification", "choose": "BertForMultipleChoice", "tag": "BertForTokenClassification",
-                    "span": "BertForQuestionAnswering"}),
-    ("gpt2", SMALL, {"classify": "GPT2ForSequenceClassification", "regress": "GPT2ForSequenceClassification",
-                     "rank": "GPT2ForSequenceClassification", "choose": "GPT2DoubleHeadsModel", "tag": "GPT2ForTokenClassification",
-                     "span": "GPT2ForQuestionAnswering"}),
-    ("openai-gpt", SMALL, {"classify": "OpenAIGPTForSequenceClassification", "choose": "OpenAIGPTDoubleHeadsModel"}),
-    ("gpt_neo", NEO, {"classify": "GPTNeoForSequenceClassification", "tag": "GPTNeoForTokenClassification",
-                      "span": "GPTNeoForQuestionAnswering"}),
-) for kind, cls in classes.items()}
+TASKS = {
+    f"{case} {kind}": Task(cls, case, kind, settings)
+    for case, settings, classes in (
+        (
+            "bert",
+            BERT,
+            {
+                "classify": "BertForSequenceClassification",
+                "regress": "BertForSequenceClassification",
+                "rank": "BertForSequenceClassification",
+                "choose": "BertForMultipleChoice",
+                "tag": "BertForTokenClassification",
+                "span": "BertForQuestionAnswering",
+            },
+        ),
+        (
+            "gpt2",
+            SMALL,
+            {
+                "classify": "GPT2ForSequenceClassification",
+                "regress": "GPT2ForSequenceClassification",
+                "rank": "GPT2ForSequenceClassification",
+                "choose": "GPT2DoubleHeadsModel",
+                "tag": "GPT2ForTokenClassification",
+                "span": "GPT2ForQuestionAnswering",
+            },
+        ),
+        (
+            "openai-gpt",
+            SMALL,
+            {"classify": "OpenAIGPTForSequenceClassification", "choose": "OpenAIGPTDoubleHeadsModel"},
+        ),
+        (
+            "gpt_neo",
+            NEO,
+            {
+                "classify": "GPTNeoForSequenceClassification",
+                "tag": "GPTNeoForTokenClassification",
+                "span": "GPTNeoForQuestionAnswering",
+            },
+        ),
+    )
+    for kind, cls in classes.items()
+}
 every_task = pytest.mark.parametrize("name", TASKS)
 
 
@@ -98,7 +135,7 @@ def said_by_them(task: Task, model: Any, given: Rows) -> list[torch.Tensor]:
     if task.objective == "choose":
         asked = {name: value.view(2, CHOICES, -1) for name, value in asked.items()}
         if not task.first:
-            del asked["attention_mask"]          # GPT-1's class cannot take it with choices; what is at the right is not seen
+            del asked["attention_mask"]  # GPT-1's class cannot take it with choices; what is at the right is not seen
             asked["mc_token_ids"] = (given.there.sum(1) - 1).view(2, CHOICES)
     with torch.no_grad():
         found = model(**asked)
@@ -126,14 +163,16 @@ def test_their_folder_opens_with_its_head(name: str, dtype: torch.dtype, tmp_pat
     theirs = task.theirs()
     theirs.save_pretrained(tmp_path)
     loaded = hugging_face.read(tmp_path)
-    if task.objective == "rank":             # to them it is a class of one number, which is a regression
+    if task.objective == "rank":  # to them it is a class of one number, which is a regression
         recipe = loaded.recipe
         assert recipe.objective.kind == "regress"
         task = replace(task, objective="regress")
     assert loaded.recipe.objective.kind == task.objective
     given = rows(CASES[task.case].vocabulary)
     tolerance = CASES[task.case].tolerance(dtype)
-    alike(said_by_us(loaded.recipe, loaded.model.to(dtype), given), said_by_them(task, theirs.to(dtype), given), tolerance)
+    alike(
+        said_by_us(loaded.recipe, loaded.model.to(dtype), given), said_by_them(task, theirs.to(dtype), given), tolerance
+    )
 
 
 @both_dtypes

@@ -13,8 +13,15 @@ from foreword.tasks.metrics import Bleu, difference, value
 
 @pytest.fixture(scope="module")
 def summaries(data):
-    rows = [json.loads(line) for line in (data / "dialogsum/dialogsum.test.jsonl").read_text(encoding="utf-8").splitlines()[:120]]
-    return [(row["summary1"], [row["summary2"], row["summary3"]]) for row in rows] + [("", ["a b"]), ("...", ["x"]), ("Don't stop", ["don t stop"])]
+    rows = [
+        json.loads(line)
+        for line in (data / "dialogsum/dialogsum.test.jsonl").read_text(encoding="utf-8").splitlines()[:120]
+    ]
+    return [(row["summary1"], [row["summary2"], row["summary3"]]) for row in rows] + [
+        ("", ["a b"]),
+        ("...", ["x"]),
+        ("Don't stop", ["don t stop"]),
+    ]
 
 
 @pytest.mark.parametrize(("ours", "theirs"), [("rouge1", "rouge1"), ("rouge2", "rouge2"), ("rougeL", "rougeL")])
@@ -29,9 +36,20 @@ def test_answers_are_compared_as_the_squad_script_does(data):
     """The script as lm-evaluation-harness carries it. Two answers of which nothing is left agree, as in version 2."""
     official = pytest.importorskip("lm_eval.tasks.qasper.metrics")
     articles = json.loads((data / "squad/dev-v1.1.json").read_text(encoding="utf-8"))["data"][:2]
-    answers = [answer["text"] for article in articles for paragraph in article["paragraphs"][:8] for asked in paragraph["qas"]
-               for answer in asked["answers"]]
-    for guess, gold in [*zip(answers, answers[1:]), ("", "x"), ("U.S.", "us"), ("An apple's", "apples"), ("Straße – 5%", "the STRASSE 5")]:
+    answers = [
+        answer["text"]
+        for article in articles
+        for paragraph in article["paragraphs"][:8]
+        for asked in paragraph["qas"]
+        for answer in asked["answers"]
+    ]
+    for guess, gold in [
+        *zip(answers, answers[1:]),
+        ("", "x"),
+        ("U.S.", "us"),
+        ("An apple's", "apples"),
+        ("Straße – 5%", "the STRASSE 5"),
+    ]:
         assert text_match.normalised(guess) == official.normalize_answer(guess)
         assert text_match.word_f1(guess, [gold]) == pytest.approx(official.f1_abstractive([guess], [gold]))
 
@@ -63,11 +81,22 @@ def test_pairs_are_cut_where_lm_evaluation_harness_cuts_them(store, kind):
         def tok_encode(self, string, add_special_tokens=None, **more):
             return tokenizer.encode(string)
 
-    texts = ["The value of", " the expression ", "\n\nAnswer:", " is (", "x", "今天天气", "e\u0301", "\t", "class", "es"]
+    texts = [
+        "The value of",
+        " the expression ",
+        "\n\nAnswer:",
+        " is (",
+        "x",
+        "今天天气",
+        "e\u0301",
+        "\t",
+        "class",
+        "es",
+    ]
     for context in texts:
         for continuation in texts:
             if not context.strip():
                 continue
             theirs = Harness()._encode_pair(context, continuation)
-            if theirs[1]:        # where theirs is nothing, the harness itself cannot go on
+            if theirs[1]:  # where theirs is nothing, the harness itself cannot go on
                 assert tuple(map(list, encode_pair(tokenizer, context, continuation))) == theirs

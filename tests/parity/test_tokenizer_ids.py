@@ -14,9 +14,14 @@ transformers = pytest.importorskip("transformers")
 
 DATA = Path(os.environ["FOREWORD_DATA"])
 TEXTS = [
-    "Hello, World! It's the 42nd time we've naïvely said \"résumé\"...", "  spaces   and\ttabs\n\n\nand lines \r\n ",
-    "话说天下大势，分久必合，合久必分。《红楼梦》", "emoji 😀👍🏽👩‍👩‍👧 and e\u0301 combining",
-    "control \x00\x01\x7f\u200b\ufeff\u2028 chars", "Ωμέγα Привет ñandú", "x" * 300, "",
+    "Hello, World! It's the 42nd time we've naïvely said \"résumé\"...",
+    "  spaces   and\ttabs\n\n\nand lines \r\n ",
+    "话说天下大势，分久必合，合久必分。《红楼梦》",
+    "emoji 😀👍🏽👩‍👩‍👧 and e\u0301 combining",
+    "control \x00\x01\x7f\u200b\ufeff\u2028 chars",
+    "Ωμέγα Привет ñandú",
+    "x" * 300,
+    "",
     "don't can't WON'T 3.14 1,000,000 http://example.com/?q=1&r=2 snake_case CamelCase",
 ]
 
@@ -68,8 +73,11 @@ def tiktokens():
     from tiktoken.load import load_tiktoken_bpe
 
     return tiktoken.Encoding(
-        "gpt2", pat_str=r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
-        mergeable_ranks=load_tiktoken_bpe(str(place("gpt2-bpe", "gpt2.tiktoken"))), special_tokens={"<|endoftext|>": 50256})
+        "gpt2",
+        pat_str=r"""'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+""",
+        mergeable_ranks=load_tiktoken_bpe(str(place("gpt2-bpe", "gpt2.tiktoken"))),
+        special_tokens={"<|endoftext|>": 50256},
+    )
 
 
 def test_gpt2_equals_tiktoken(gpt2, tiktokens):
@@ -79,11 +87,23 @@ def test_gpt2_equals_tiktoken(gpt2, tiktokens):
 
 
 # first and last character of what a text is drawn from
-RANGES = {"printable": (0x20, 0x7E), "control": (0x00, 0x1F), "more control": (0x7F, 0xA0), "chinese": (0x4E00, 0x9FFF),
-          "emoji": (0x1F300, 0x1FAFF), "combining": (0x300, 0x36F), "any": (0x00, 0xD7FF), "far": (0x10000, 0x10FFFF)}
+RANGES = {
+    "printable": (0x20, 0x7E),
+    "control": (0x00, 0x1F),
+    "more control": (0x7F, 0xA0),
+    "chinese": (0x4E00, 0x9FFF),
+    "emoji": (0x1F300, 0x1FAFF),
+    "combining": (0x300, 0x36F),
+    "any": (0x00, 0xD7FF),
+    "far": (0x10000, 0x10FFFF),
+}
 
 
-@pytest.mark.parametrize("names", [*([name] for name in RANGES), list(RANGES)], ids=lambda names: ", ".join(names) if len(names) == 1 else "all")
+@pytest.mark.parametrize(
+    "names",
+    [*([name] for name in RANGES), list(RANGES)],
+    ids=lambda names: ", ".join(names) if len(names) == 1 else "all",
+)
 def test_gpt2_equals_tiktoken_on_texts_nobody_wrote(gpt2, tiktokens, names):
     draw = random.Random(len(names))
     for _ in range(150):
@@ -110,7 +130,7 @@ def test_gpt2_has_an_id_for_every_byte_and_gives_any_bytes_back(gpt2, tiktokens)
 def test_gpt2_has_its_published_shape(gpt2):
     assert len(gpt2) == 50257
     assert gpt2.special("[end]") == gpt2.special("[begin]") == 50256
-    assert gpt2.encode("Hello world") == [15496, 995]       # from the model's documentation
+    assert gpt2.encode("Hello world") == [15496, 995]  # from the model's documentation
     assert (gpt2.name, gpt2.lossless) == ("byte-bpe-50257", True)
 
 

@@ -36,8 +36,10 @@ def store(data, tmp_path_factory) -> TokenStore:
     lines = []
     for number, document in enumerate(documents([data / "dailydialog-en" / "en_dev_human.txt"], "dialogues")):
         draw = chance(3, number)
-        turns = [EMPTY[int(draw.integers(len(EMPTY)))] if place and draw.random() < SHARE else turn.lower()
-                 for place, turn in enumerate(document.dialogue.turns)]
+        turns = [
+            EMPTY[int(draw.integers(len(EMPTY)))] if place and draw.random() < SHARE else turn.lower()
+            for place, turn in enumerate(document.dialogue.turns)
+        ]
         lines.append(json.dumps({"turns": turns}) + "\n")
     (folder / "dull.jsonl").write_text("".join(lines), encoding="utf-8")
     build_store([folder / "dull.jsonl"], folder / "store", ByteBPE(vocabulary=2048), documents="dialogues", workers=1)
@@ -55,10 +57,15 @@ def trained(name: str, store: TokenStore, seed: int) -> TextModel:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_ranking_by_recall_makes_replies_less_dull_and_more_diverse(seed, store, data):
-    chat_model = ChatModel(trained("dialogpt", store, seed), Sampling(max_tokens=24, min_tokens=1, top_k=10),
-                    backward=trained("dialogpt-backward", store, seed))
-    asked = [DialoguePrompt(tuple(turn.lower() for turn in one.turns), one.reference.lower())
-             for one in prompts(data / "dailydialog-en" / "en_test_human.txt", PROMPTS, seed)]
+    chat_model = ChatModel(
+        trained("dialogpt", store, seed),
+        Sampling(max_tokens=24, min_tokens=1, top_k=10),
+        backward=trained("dialogpt-backward", store, seed),
+    )
+    asked = [
+        DialoguePrompt(tuple(turn.lower() for turn in one.turns), one.reference.lower())
+        for one in prompts(data / "dailydialog-en" / "en_test_human.txt", PROMPTS, seed)
+    ]
     answers = answered(chat_model, asked, seed)
     report = judged("dialogpt", Path("DailyDialog"), chat_model, asked, answers, seed, EMPTY)
     print(*report.lines(), f"the likeliest: {report.control[0]}", sep="\n")
@@ -68,6 +75,8 @@ def test_ranking_by_recall_makes_replies_less_dull_and_more_diverse(seed, store,
     for name in ("distinct-1", "distinct-2"):
         assert found[name].second > found[name].first, found[name]
     assert report.control[0].low > 0, f"choosing by likelihood must be duller: {report.control[0]}"
-    chosen, drawn = ([one.backward for one in picked] for picked in
-                     zip(*((answer.candidates[0], answer.first) for answer in answers)))
+    chosen, drawn = (
+        [one.backward for one in picked]
+        for picked in zip(*((answer.candidates[0], answer.first) for answer in answers))
+    )
     assert np.mean(chosen) > np.mean(drawn)

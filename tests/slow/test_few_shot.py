@@ -64,7 +64,10 @@ def write_tasks(folder: Path) -> list[Path]:
         place.mkdir()
         rows = [{"key": key, "digit": digit} for key, digit in lines(10**6 + number, 40)]
         shown, asked = rows[QUESTIONS:], rows[:QUESTIONS]
-        mixed = [{**row, "digit": shown[other]["digit"]} for row, other in zip(shown, chance(5, number).permutation(len(shown)))]
+        mixed = [
+            {**row, "digit": shown[other]["digit"]}
+            for row, other in zip(shown, chance(5, number).permutation(len(shown)))
+        ]
         for name, some in (("test", asked), ("train", shown), ("permuted", mixed)):
             (place / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
         (place / "table.toml").write_text(FILE, encoding="utf-8")
@@ -85,12 +88,22 @@ def store(tmp_path_factory) -> TokenStore:
 def trained(store, request) -> PromptedModel:
     # rotary positions find "the letter before this digit" in a few hundred steps, learned ones in some thousands; windows,
     # not documents, because a prompt does not begin with the end of a document
-    recipe = tiny("gpt2", "network.layers=4", "network.width=64", "network.heads=4", "network.context=64",
-                  'network.positions={ kind = "rotary" }', "network.initial.deviation=0.1", "network.dropout.embeddings=0.0",
-                  "network.dropout.attention=0.0", "network.dropout.residual=0.0", "training.batch_size=24",
-                  f"training.seed={request.param}",
-                  'training.optimizer={ kind = "muon", learning_rate = 0.02, adam = { learning_rate = 0.003, weight_decay = 0.0 } }',
-                  'training.schedule={ kind = "cosine", warmup = 0.05 }')
+    recipe = tiny(
+        "gpt2",
+        "network.layers=4",
+        "network.width=64",
+        "network.heads=4",
+        "network.context=64",
+        'network.positions={ kind = "rotary" }',
+        "network.initial.deviation=0.1",
+        "network.dropout.embeddings=0.0",
+        "network.dropout.attention=0.0",
+        "network.dropout.residual=0.0",
+        "training.batch_size=24",
+        f"training.seed={request.param}",
+        'training.optimizer={ kind = "muon", learning_rate = 0.02, adam = { learning_rate = 0.003, weight_decay = 0.0 } }',
+        'training.schedule={ kind = "cosine", warmup = 0.05 }',
+    )
     learner, stream = learner_for(recipe, store)
     for step in range(STEPS):
         learner.step(stream.batch(step), step, step / STEPS)
@@ -103,7 +116,10 @@ def found(trained, tmp_path_factory) -> dict[tuple[str, int], list[TaskResult]]:
     """Outcomes of all tables, by variant and number of shots."""
     paths = write_tasks(tmp_path_factory.mktemp("tasks"))
     asked = [("true", 0), ("true", 1), ("true", 8), ("permuted", 8)]
-    return {(variant, shots): [run_task(load(f"{path}:{variant}")[0], trained, shots) for path in paths] for variant, shots in asked}
+    return {
+        (variant, shots): [run_task(load(f"{path}:{variant}")[0], trained, shots) for path in paths]
+        for variant, shots in asked
+    }
 
 
 def accuracy(outcomes: list[TaskResult]) -> float:
@@ -114,7 +130,9 @@ def accuracy(outcomes: list[TaskResult]) -> float:
 def test_more_shots_are_better(found):
     none, one, eight = (accuracy(found["true", shots]) for shots in (0, 1, 8))
     guess = 1 / len(DIGITS)
-    assert abs(none - guess) < 3 * np.sqrt(guess * (1 - guess) / (TABLES * len(LETTERS))), "nothing is known without a shot"
+    assert abs(none - guess) < 3 * np.sqrt(guess * (1 - guess) / (TABLES * len(LETTERS))), (
+        "nothing is known without a shot"
+    )
     assert none + 0.05 < one, (none, one)
     assert one + 0.2 < eight, (one, eight)
     assert all(outcome.notes() == [] for outcome in found["true", 8]), "all eight fit"

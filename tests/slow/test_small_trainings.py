@@ -15,9 +15,17 @@ pytestmark = pytest.mark.slow
 READY = ("training.batch_size=16", 'training.schedule={ kind = "cosine", warmup = 0.05 }', "training.clip=1.0")
 STEPS = {"gpt2": 150, "lstm": 400, "rnnlm": 400, "bert": 500}
 RATES = {"gpt2": 0.004, "lstm": 0.01, "rnnlm": 0.01, "bert": 0.004}
-SMALL = {"gpt2": ("network.width=64", "network.context=64"), "lstm": ("network.dropout=0.0", "network.layers=1", "network.width=96", "batches.length=32"),
-         "rnnlm": ("network.width=96", "batches.length=32", 'network.cell={ kind = "simple", bptt = 8 }', "network.initial.deviation=0.1"),
-         "bert": ("network.width=64", "network.context=64", "network.norm=before")}
+SMALL = {
+    "gpt2": ("network.width=64", "network.context=64"),
+    "lstm": ("network.dropout=0.0", "network.layers=1", "network.width=96", "batches.length=32"),
+    "rnnlm": (
+        "network.width=96",
+        "batches.length=32",
+        'network.cell={ kind = "simple", bptt = 8 }',
+        "network.initial.deviation=0.1",
+    ),
+    "bert": ("network.width=64", "network.context=64", "network.norm=before"),
+}
 
 
 def recipe_of(name):
@@ -29,7 +37,7 @@ def trained(name, store, shuffled=False):
     reports = []
     for step in range(STEPS[name]):
         batch = stream.batch(step)
-        if shuffled:        # the same tokens, anywhere in the batch: nothing stands near what it stood near
+        if shuffled:  # the same tokens, anywhere in the batch: nothing stands near what it stood near
             ids = batch.inputs.ids.view(-1)
             ids.copy_(ids[torch.from_numpy(chance(1, step).permutation(len(ids)))])
         reports.append(learner.step(batch, step, step / STEPS[name]).values)
@@ -59,8 +67,10 @@ def test_a_trained_network_beats_the_unigram_and_an_untrained_one_does_not(name,
 
 
 def test_counting_more_context_is_better(store):
-    found = {name: bits_per_byte(counted(tiny(name), store(), store(split="valid")), store(split="test"))
-             for name in ("uniform", "unigram", "bigram", "kneser-ney")}
+    found = {
+        name: bits_per_byte(counted(tiny(name), store(), store(split="valid")), store(split="test"))
+        for name in ("uniform", "unigram", "bigram", "kneser-ney")
+    }
     assert found["uniform"] > found["unigram"] > found["bigram"] > found["kneser-ney"]
 
 
@@ -74,6 +84,7 @@ def test_bert_learns_to_fill_gaps_from_their_surroundings(store):
 
     def late(found):
         return float(np.mean([report["nll.tokens"] for report in found[-30:]]))
+
     assert late(reports) < 0.93 * frequencies, (late(reports), frequencies)
     assert late(reports) < 0.82 * reports[0]["nll.tokens"]
     assert late(control) > 0.97 * frequencies, (late(control), frequencies)

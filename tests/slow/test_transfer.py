@@ -54,19 +54,37 @@ def labelled(tmp_path_factory: pytest.TempPathFactory) -> LabelledTask:
         for number in range(count):
             draw = chance(7, place, number)
             topic = number % 2
-            rows.append(f"{' '.join(draw.choice(topics()[topic], WORDS)).capitalize()}.,{'one' if topic else 'other'}\n")
+            rows.append(
+                f"{' '.join(draw.choice(topics()[topic], WORDS)).capitalize()}.,{'one' if topic else 'other'}\n"
+            )
         (folder / f"{name}.csv").write_text("".join(rows), encoding="utf-8")
     return load(str(folder / "train.csv"), None, "", folder / "dev.csv", folder / "test.csv")
 
 
 @pytest.mark.parametrize("name", ["gpt1", "bert"])
 def test_what_was_read_before_is_worth_labels(name: str, text: Path, labelled: LabelledTask, tmp_path: Path) -> None:
-    recipe = loader.load(name, "laptop", ["tokenizer.vocabulary=400", "tokenizer.minimum=2", "network.width=64", "network.heads=2",
-                                          "network.context=48", 'training.budget="1500"'])
+    recipe = loader.load(
+        name,
+        "laptop",
+        [
+            "tokenizer.vocabulary=400",
+            "tokenizer.minimum=2",
+            "network.width=64",
+            "network.heads=2",
+            "network.context=48",
+            'training.budget="1500"',
+        ],
+    )
     build_store([text], tmp_path / "store", recipe.tokenizer, documents="line", workers=1)
     train(recipe, tmp_path / "store", tmp_path / "run", hardware=Hardware())
-    found = study(tmp_path / "run", labelled, tmp_path / "study", Tuning(epochs=20, batch_size=8, labels=LABELS),
-                  Plan(seeds=5, compare=("scratch", "shuffled")), Hardware())
+    found = study(
+        tmp_path / "run",
+        labelled,
+        tmp_path / "study",
+        Tuning(epochs=20, batch_size=8, labels=LABELS),
+        Plan(seeds=5, compare=("scratch", "shuffled")),
+        Hardware(),
+    )
     rows = {row.name: row for row in found.results if row.chosen}
     print(*(f"{row.name}: {row.test:.3f} {row.over_seeds}" for row in rows.values()), *found.differences, sep="\n")
     apart = {one.minus: one for one in found.differences}

@@ -82,7 +82,16 @@ def test_vectors_of_texts(opened):
         opened["bert"].embed(["x"], pool="max")
 
 
-TEXTS = ["a sentence", "x", "another one, longer than the first", "", "the end of it all", "a", "x " * 60, "今天天气很好"]
+TEXTS = [
+    "a sentence",
+    "x",
+    "another one, longer than the first",
+    "",
+    "the end of it all",
+    "a",
+    "x " * 60,
+    "今天天气很好",
+]
 
 
 @pytest.mark.parametrize("pool", ["mean", "first", "last"])
@@ -104,7 +113,10 @@ def test_no_texts_have_no_vectors_scores_or_guesses(opened):
 
 def test_what_is_not_read_is_said(opened, capsys):
     opened["gpt2"].embed(["short", "x " * 200, "y " * 200])
-    assert "2 of 3 texts are longer than the 32 tokens that gpt2 reads at once: only the beginning counts." in capsys.readouterr().err
+    assert (
+        "2 of 3 texts are longer than the 32 tokens that gpt2 reads at once: only the beginning counts."
+        in capsys.readouterr().err
+    )
     opened["bert"].embed(["x " * 200])
     assert "1 of 1 texts is longer than the 30 tokens that bert reads at once" in capsys.readouterr().err
     opened["lstm"].embed(["x " * 200])
@@ -125,7 +137,12 @@ def test_many_scores_and_gaps_are_those_of_each_alone(opened):
         for one, text in zip(opened[name].score(texts), texts, strict=True):
             alone = opened[name].score(text)
             assert one.nats == pytest.approx(alone.nats, abs=1e-3)
-            assert (one.tokens, one.bytes, one.policy, one.kind) == (alone.tokens, alone.bytes, alone.policy, alone.kind)
+            assert (one.tokens, one.bytes, one.policy, one.kind) == (
+                alone.tokens,
+                alone.bytes,
+                alone.policy,
+                alone.kind,
+            )
             assert [piece for piece, _ in one.each] == [piece for piece, _ in alone.each]
     gaps = ["the [MASK] statement", "[MASK]", "[MASK] and a longer text with [MASK]"]
     for many, text in zip(opened["bert"].fill(gaps), gaps, strict=True):
@@ -137,8 +154,13 @@ def test_many_scores_and_gaps_are_those_of_each_alone(opened):
 
 def test_logits_outside_the_vocabulary_or_the_context_are_a_sentence(opened):
     size = len(opened["gpt2"].tokenizer)
-    for ids, words in (([1, size], f"has ids 0 to {size - 1:,}; {size:,} is not one of them"), ([-1], "-1 is not one of them"),
-                       ([1] * 33, "reads at most 32 ids at once; these are 33"), ([], "at least one"), ([[1, 2]], "a list of ids")):
+    for ids, words in (
+        ([1, size], f"has ids 0 to {size - 1:,}; {size:,} is not one of them"),
+        ([-1], "-1 is not one of them"),
+        ([1] * 33, "reads at most 32 ids at once; these are 33"),
+        ([], "at least one"),
+        ([[1, 2]], "a list of ids"),
+    ):
         with pytest.raises(Fault, match=words):
             opened["gpt2"].logits(ids)
 
@@ -168,7 +190,10 @@ def test_a_classifier_points_to_predict(store, tmp_path):
     with pytest.raises(Fault, match="a text or a pair of texts, not to"):
         model.predict([("a", "b", "c")])
     for asked in (lambda: model.generate("x"), lambda: model.score("x"), lambda: model.language_model):
-        with pytest.raises(Fault, match=rf"cannot (generate|score); it can predict, embed.\n.*foreword predict {tmp_path / 'classifier'} FILE"):
+        with pytest.raises(
+            Fault,
+            match=rf"cannot (generate|score); it can predict, embed.\n.*foreword predict {tmp_path / 'classifier'} FILE",
+        ):
             asked()
 
 
@@ -191,4 +216,7 @@ def test_a_table_of_vectors_embeds_names_neighbours_and_has_no_bits_per_byte(sto
 
 def test_a_model_with_a_memory_says_how_far_it_sees(stores, tmp_path):
     run = train(tiny("transformer-xl"), stores["byte_bpe"], tmp_path / "run")
-    assert "a token sees at most the 32 tokens before it" in foreword.load(run.path).score("The class of an object. " * 20).policy
+    assert (
+        "a token sees at most the 32 tokens before it"
+        in foreword.load(run.path).score("The class of an object. " * 20).policy
+    )

@@ -21,7 +21,13 @@ class Aristo(Files):
             try:
                 choices = row["question"]["choices"]
                 labels = [choice["label"] for choice in choices]
-                yield {**row, "question": row["question"]["stem"], "choices": [choice["text"] for choice in choices],
-                       "gold": labels.index(row["answerKey"])}
+                yield {
+                    **row,
+                    "question": row["question"]["stem"],
+                    "choices": [choice["text"] for choice in choices],
+                    "gold": labels.index(row["answerKey"]),
+                }
             except (KeyError, TypeError, ValueError) as error:
-                raise RowFault(number, f"this is not a question in AI2's form: {error!r} is missing or wrong.") from error
+                raise RowFault(
+                    number, f"this is not a question in AI2's form: {error!r} is missing or wrong."
+                ) from error

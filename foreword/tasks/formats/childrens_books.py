@@ -23,13 +23,20 @@ class ChildrensBooks(Files):
             if place == "21":
                 parts = rest.split("\t")
                 if len(parts) < 4 or "XXXXX" not in parts[0]:
-                    raise RowFault(number, "line 21 of a passage must hold XXXXX, the right word and the candidates, by tabs.")
+                    raise RowFault(
+                        number, "line 21 of a passage must hold XXXXX, the right word and the candidates, by tabs."
+                    )
                 before, _, after = parts[0].partition("XXXXX")
                 candidates = [word for word in parts[-1].split("|") if word]
                 if parts[1] not in candidates:
                     raise RowFault(number, f"the right word {parts[1]!r} is not among the candidates.")
-                yield {"passage": " ".join(sentences), "before": before.rstrip(), "after": after, "choices": candidates,
-                       "gold": candidates.index(parts[1])}
+                yield {
+                    "passage": " ".join(sentences),
+                    "before": before.rstrip(),
+                    "after": after,
+                    "choices": candidates,
+                    "gold": candidates.index(parts[1]),
+                }
                 sentences = []
             elif rest.strip():
                 sentences.append(rest.strip())

@@ -15,7 +15,7 @@ class Conll(Files):
     """A word a line with its tag in the last column; -DOCSTART- lines are no words. Fields: words, tags."""
 
     kind: Literal["conll"] = "conll"
-    word: int = 0                     # which column
+    word: int = 0  # which column
     tag: int = -1
 
     def read(self, path: Path) -> Iterator[Row]:
@@ -25,9 +25,11 @@ class Conll(Files):
         for number, line in numbered(path):
             cells = line.rstrip("\r")
             if cells.strip(" \t") and not cells.startswith("-DOCSTART-"):
-                parts = cells.split("\t") if "\t" in cells else cells.split(" ")      # a word may be another kind of space
+                parts = cells.split("\t") if "\t" in cells else cells.split(" ")  # a word may be another kind of space
                 if len(parts) < 2 or not parts[self.word] or not parts[self.tag]:
-                    raise RowFault(number, f"a word and its tag are expected here, by a space or tab (it says {cells!r}).")
+                    raise RowFault(
+                        number, f"a word and its tag are expected here, by a space or tab (it says {cells!r})."
+                    )
                 first = number if not words else first
                 words.append(parts[self.word])
                 tags.append(parts[self.tag])

@@ -27,9 +27,18 @@ class Race(ExampleSource):
         for path in sorted(where.find(getattr(self, split), folder=True).rglob("*.txt")):
             try:
                 passage = json.loads(text_of(path))
-                for question, options, answer in zip(passage["questions"], passage["options"], passage["answers"], strict=True):
-                    found.append({"id": f"{path.stem}-{len(found)}", "article": passage["article"], "question": question,
-                                  "options": options, "answer": answer})
+                for question, options, answer in zip(
+                    passage["questions"], passage["options"], passage["answers"], strict=True
+                ):
+                    found.append(
+                        {
+                            "id": f"{path.stem}-{len(found)}",
+                            "article": passage["article"],
+                            "question": question,
+                            "options": options,
+                            "answer": answer,
+                        }
+                    )
             except (KeyError, TypeError, ValueError) as error:
                 raise Fault(f"this is not a passage of RACE: {error!r}.", where=str(path)) from error
         if not found:

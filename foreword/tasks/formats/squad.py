@@ -26,11 +26,22 @@ class Squad(Files):
                 for paragraph in article["paragraphs"]:
                     for asked in paragraph["qas"]:
                         right = [] if asked.get("is_impossible") else asked["answers"]
-                        title = article.get("title", paragraph.get("id", ""))        # CMRC has none
-                        yield {"id": str(asked.get("id", "")), "title": str(title).replace("_", " "),
-                               "context": paragraph["context"], "question": asked["question"].strip(),
-                               "answers": list(dict.fromkeys(answer["text"] for answer in right)),
-                               "spans": list(map(dict, dict.fromkeys((("text", answer["text"]), ("start", answer["answer_start"]))
-                                                                     for answer in right)))}
+                        title = article.get("title", paragraph.get("id", ""))  # CMRC has none
+                        yield {
+                            "id": str(asked.get("id", "")),
+                            "title": str(title).replace("_", " "),
+                            "context": paragraph["context"],
+                            "question": asked["question"].strip(),
+                            "answers": list(dict.fromkeys(answer["text"] for answer in right)),
+                            "spans": list(
+                                map(
+                                    dict,
+                                    dict.fromkeys(
+                                        (("text", answer["text"]), ("start", answer["answer_start"]))
+                                        for answer in right
+                                    ),
+                                )
+                            ),
+                        }
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise Fault(f"this is not a SQuAD file: {error!r}.", where=str(path)) from error

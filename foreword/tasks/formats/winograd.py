@@ -12,7 +12,7 @@ from foreword.basics.messages import Fault
 from foreword.tasks.files import Files
 from foreword.tasks.template import Row
 
-POSSESSIVE = ("his", "her", "its", "their", "my", "our")       # `her` is one in every schema of the collection
+POSSESSIVE = ("his", "her", "its", "their", "my", "our")  # `her` is one in every schema of the collection
 
 
 class Winograd(Files):
@@ -22,7 +22,7 @@ class Winograd(Files):
     """
 
     kind: Literal["winograd"] = "winograd"
-    first: int | None = None        # only so many schemas from the beginning: WSC273 is the first 273
+    first: int | None = None  # only so many schemas from the beginning: WSC273 is the first 273
 
     def read(self, path: Path) -> Iterator[Row]:
         try:
@@ -30,18 +30,28 @@ class Winograd(Files):
         except xml.ParseError as error:
             raise Fault(f"this is not valid XML: {error}.", where=str(path)) from error
         for schema in list(root.iter("schema"))[: self.first]:
-            before, pronoun, after = (" ".join((schema.findtext(f"text/{part}") or "").split())
-                                      for part in ("txt1", "pron", "txt2"))
+            before, pronoun, after = (
+                " ".join((schema.findtext(f"text/{part}") or "").split()) for part in ("txt1", "pron", "txt2")
+            )
             key = (schema.findtext("correctAnswer") or "").strip(" .\n")
             nouns = [" ".join((answer.text or "").split()) for answer in schema.iter("answer")]
             space = "" if re.match(r"[.,;:!?']", after) else " "
-            yield {"before": before, "pronoun": pronoun, "after": space + after, "gold": "AB".find(key) if key else -1,
-                   "choices": [in_place(noun, pronoun, before) for noun in nouns]}
+            yield {
+                "before": before,
+                "pronoun": pronoun,
+                "after": space + after,
+                "gold": "AB".find(key) if key else -1,
+                "choices": [in_place(noun, pronoun, before) for noun in nouns],
+            }
 
 
 def in_place(noun: str, pronoun: str, before: str) -> str:
     """A noun as it must be written where the pronoun stood."""
     first, _, rest = noun.partition(" ")
-    if before and not before.endswith((".", "!", "?", '"')) and first in ("The", "A", "An", "My", "His", "Her", "Their"):
+    if (
+        before
+        and not before.endswith((".", "!", "?", '"'))
+        and first in ("The", "A", "An", "My", "His", "Her", "Their")
+    ):
         noun = f"{first.lower()} {rest}"
     return f"{noun}'s" if pronoun.lower() in POSSESSIVE else noun

@@ -11,13 +11,14 @@ from foreword.basics.seeds import chance, number_of
 from foreword.tasks.files import ExampleSource, SearchPath
 from foreword.tasks.template import Row
 
-Asked = tuple[str, int]        # a question, its answer
+Asked = tuple[str, int]  # a question, its answer
 
 
 def _two(digits: int, word: str, solve: Callable[[int, int], int]) -> Callable[[np.random.Generator], Asked]:
     def draw(dice: np.random.Generator) -> Asked:
-        a, b = (int(n) for n in dice.integers(10 ** digits, size=2))        # [0, 100) is "two digits" in the paper
+        a, b = (int(n) for n in dice.integers(10**digits, size=2))  # [0, 100) is "two digits" in the paper
         return f"What is {a} {word} {b}?", solve(a, b)
+
     return draw
 
 
@@ -28,7 +29,11 @@ def _composite(dice: np.random.Generator) -> Asked:
     return f"What is {a}{outer}({b}{inner}{c})?", SIGNS[outer](a, SIGNS[inner](b, c))
 
 
-SIGNS: dict[str, Callable[[int, int], int]] = {"+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b}
+SIGNS: dict[str, Callable[[int, int], int]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+}
 NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
 OPERATIONS: dict[str, Callable[[np.random.Generator], Asked]] = {
     **{f"{name}_digit_addition": _two(digits, "plus", SIGNS["+"]) for name, digits in NUMBERS.items()},
@@ -42,9 +47,18 @@ class Arithmetic(ExampleSource):
     """Questions drawn by a seed, all different; those of the train split are none of the test split's."""
 
     kind: Literal["arithmetic"] = "arithmetic"
-    operation: Literal["two_digit_addition", "two_digit_subtraction", "three_digit_addition", "three_digit_subtraction",
-                       "four_digit_addition", "four_digit_subtraction", "five_digit_addition", "five_digit_subtraction",
-                       "two_digit_multiplication", "one_digit_composite"]
+    operation: Literal[
+        "two_digit_addition",
+        "two_digit_subtraction",
+        "three_digit_addition",
+        "three_digit_subtraction",
+        "four_digit_addition",
+        "four_digit_subtraction",
+        "five_digit_addition",
+        "five_digit_subtraction",
+        "two_digit_multiplication",
+        "one_digit_composite",
+    ]
     items: int = 2000
     seed: int = 0
 
@@ -62,4 +76,4 @@ class Arithmetic(ExampleSource):
             question, answer = OPERATIONS[self.operation](dice)
             found[question] = answer
         rows = [{"question": question, "answer": str(answer)} for question, answer in found.items()]
-        return rows[: self.items] if split == "test" else rows[self.items:]
+        return rows[: self.items] if split == "test" else rows[self.items :]

@@ -14,8 +14,8 @@ from foreword.basics.seeds import chance, number_of
 from foreword.tasks.files import ExampleSource, SearchPath, text_of
 from foreword.tasks.template import Row
 
-COMMONEST = 10_000                              # the paper's: the most frequent words,
-_WORD = re.compile(r"\b[a-z]{5,14}\b")          # longer than four and shorter than fifteen letters
+COMMONEST = 10_000  # the paper's: the most frequent words,
+_WORD = re.compile(r"\b[a-z]{5,14}\b")  # longer than four and shorter than fifteen letters
 SIGNS = ".,!?;:'-/ "
 
 
@@ -30,8 +30,10 @@ def _shuffled(word: str, dice: np.random.Generator) -> str:
 
 def _keeping(kept: int) -> Callable[[str, np.random.Generator], str]:
     """All letters but the first and last `kept` in another order."""
+
     def draw(word: str, dice: np.random.Generator) -> str:
-        return word[:kept] + _shuffled(word[kept: len(word) - kept], dice) + word[len(word) - kept:]
+        return word[:kept] + _shuffled(word[kept : len(word) - kept], dice) + word[len(word) - kept :]
+
     return draw
 
 
@@ -41,8 +43,11 @@ def _inserted(word: str, dice: np.random.Generator) -> str:
 
 
 SCRAMBLES: dict[str, Callable[[str, np.random.Generator], str]] = {
-    "cycle_letters": _cycled, "anagrams_all_but_ends": _keeping(1), "anagrams_all_but_two": _keeping(2),
-    "random_insertion": _inserted, "reversed": lambda word, dice: word[::-1],
+    "cycle_letters": _cycled,
+    "anagrams_all_but_ends": _keeping(1),
+    "anagrams_all_but_two": _keeping(2),
+    "random_insertion": _inserted,
+    "reversed": lambda word, dice: word[::-1],
 }
 
 
@@ -51,7 +56,7 @@ class Scramble(ExampleSource):
 
     kind: Literal["scramble"] = "scramble"
     way: Literal["cycle_letters", "anagrams_all_but_ends", "anagrams_all_but_two", "random_insertion", "reversed"]
-    words: str = ""          # a text file
+    words: str = ""  # a text file
     seed: int = 0
 
     def splits(self) -> list[str]:

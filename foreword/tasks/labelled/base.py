@@ -27,20 +27,20 @@ class LabelledKind(Templated):
 
     kind: str
     metrics: tuple[str, ...] = ()
-    id: str = ""                       # the row's own name; else its number
-    part_by: str = ""                  # what must stay in one split when splits are cut; else the first text, or what answers
-    note: str = ""                     # what should be said about the data
-    only: dict[str, str] = {}          # rows that count: those with these values in these fields
+    id: str = ""  # the row's own name; else its number
+    part_by: str = ""  # what must stay in one split when splits are cut; else the first text, or what answers
+    note: str = ""  # what should be said about the data
+    only: dict[str, str] = {}  # rows that count: those with these values in these fields
 
-    in_words: ClassVar[str] = ""                 # the kind in plain words
-    reads: ClassVar[tuple[str, ...]] = ()        # settings: templates of what is read
-    answer: ClassVar[str] = ""                   # the setting of what is to be found
-    columns: ClassVar[tuple[str, ...]] = ()      # usual names of the columns that are read, and of the answer
-    has_classes: ClassVar[bool] = False          # a label is the name of a class
-    finite_labels: ClassVar[bool] = False        # classes or tags: a head has an output for each
-    lines: ClassVar[bool] = False                # a line of plain text is an example to be labelled
-    shuffles: ClassVar[bool] = True              # an example can have another's label, as a control
-    constant: ClassVar[str] = "nothing"          # what the answer that is always the same is called
+    in_words: ClassVar[str] = ""  # the kind in plain words
+    reads: ClassVar[tuple[str, ...]] = ()  # settings: templates of what is read
+    answer: ClassVar[str] = ""  # the setting of what is to be found
+    columns: ClassVar[tuple[str, ...]] = ()  # usual names of the columns that are read, and of the answer
+    has_classes: ClassVar[bool] = False  # a label is the name of a class
+    finite_labels: ClassVar[bool] = False  # classes or tags: a head has an output for each
+    lines: ClassVar[bool] = False  # a line of plain text is an example to be labelled
+    shuffles: ClassVar[bool] = True  # an example can have another's label, as a control
+    constant: ClassVar[str] = "nothing"  # what the answer that is always the same is called
 
     @classmethod
     def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:

@@ -17,8 +17,8 @@ class ClassLabels(LabelledKind):
 
     metrics: tuple[str, ...] = ("accuracy", "macro_f1")
     label: str
-    names: dict[str, str] = {}         # what the file writes -> what it means; else as written
-    skip: tuple[str, ...] = ()         # written where annotators did not agree: such rows are left out
+    names: dict[str, str] = {}  # what the file writes -> what it means; else as written
+    skip: tuple[str, ...] = ()  # written where annotators did not agree: such rows are left out
 
     answer: ClassVar[str] = "label"
     has_classes: ClassVar[bool] = True
@@ -76,5 +76,7 @@ class PairClassification(ClassLabels):
         (first, second), label = columns.two(), columns.first(*LABEL)
         if not (first and label):
             return None
-        return (cls(first=field(first), second=field(second), label=field(label), skip=("-",)),
-                columns.classes(label, first, second))
+        return (
+            cls(first=field(first), second=field(second), label=field(label), skip=("-",)),
+            columns.classes(label, first, second),
+        )

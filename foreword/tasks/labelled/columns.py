@@ -20,7 +20,7 @@ OTHERS = ("context", "answers", "words", "tags", "query", "relevance")
 @dataclass(frozen=True)
 class Columns:
     rows: Sequence[Row]
-    asked: bool = False                # the user has named the kind: columns need only fit, not prove it
+    asked: bool = False  # the user has named the kind: columns need only fit, not prove it
 
     def __contains__(self, name: str) -> bool:
         return name in self.rows[0]

@@ -26,8 +26,8 @@ class Ranking(LabelledKind):
     query: str
     candidate: str
     relevance: str
-    names: dict[str, float] = {}       # what the file writes -> relevance; else a number
-    group_by: str = ""                 # else the query
+    names: dict[str, float] = {}  # what the file writes -> relevance; else a number
+    group_by: str = ""  # else the query
 
     @classmethod
     def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:
@@ -37,8 +37,10 @@ class Ranking(LabelledKind):
         sure = columns.asked or query == "query" or relevance.startswith("relevan")
         if not (query and candidate and relevance and sure):
             return None
-        return (cls(query=field(query), candidate=field(candidate), relevance=field(relevance)),
-                f"columns {query}, {candidate} and {relevance}, {len(columns.values(query)):,} different queries")
+        return (
+            cls(query=field(query), candidate=field(candidate), relevance=field(relevance)),
+            f"columns {query}, {candidate} and {relevance}, {len(columns.values(query)):,} different queries",
+        )
 
     def read(self, row: Row) -> Example:
         return replace(super().read(row), group=render(self.group_by or self.query, row))

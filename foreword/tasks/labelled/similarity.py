@@ -34,11 +34,13 @@ class Similarity(LabelledKind):
         if not score and (label := columns.first(*LABEL)):
             said = columns.values(label)
             if all(map(_is_number, said)) and (columns.asked or any(not float(one).is_integer() for one in said)):
-                score = label                                     # 3.8 is no class; 4 is one, unless the kind is given
+                score = label  # 3.8 is no class; 4 is one, unless the kind is given
         if not (first and score):
             return None
-        return (cls(first=field(first), second=field(second), score=field(score)),
-                f"columns {first}, {second} and {score}, which is a number")
+        return (
+            cls(first=field(first), second=field(second), score=field(score)),
+            f"columns {first}, {second} and {score}, which is a number",
+        )
 
     def label_in(self, row: Row, read: Example) -> float:
         return number_in(self.score, row)

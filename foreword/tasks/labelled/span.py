@@ -25,18 +25,22 @@ class SpanExtraction(LabelledKind):
     question: str
     context: str
     spans: str
-    unplaced: Literal["refuse", "keep"] = "refuse"        # answers not where the file says they are; kept only to compare with
+    unplaced: Literal["refuse", "keep"] = (
+        "refuse"  # answers not where the file says they are; kept only to compare with
+    )
 
     @classmethod
     def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:
         context, answers = columns.first("context", "passage", "paragraph"), columns.first("spans", "answers", "answer")
         if not (context and answers and "question" in columns):
             return None
-        return (cls(question="{question}", context=field(context), spans=field(answers)),
-                f"columns question, {context} and {answers}")
+        return (
+            cls(question="{question}", context=field(context), spans=field(answers)),
+            f"columns question, {context} and {answers}",
+        )
 
     def read(self, row: Row) -> Example:
-        return Example("", (filled(self.question, row), str(value(names(self.context)[0], row))))        # offsets count in it
+        return Example("", (filled(self.question, row), str(value(names(self.context)[0], row))))  # offsets count in it
 
     def label_in(self, row: Row, read: Example) -> tuple[Span, ...]:
         find = span_in if self.unplaced == "refuse" else span_or_none
@@ -73,14 +77,18 @@ def span_in(text: str, answer: Mapping[str, Any]) -> Span:
     if start is None and said and text.count(said) == 1:
         start = text.find(said)
     if start is None:
-        raise WrongRow(f"the answer {said!r} stands in its text {text.count(said) if said else 0} times, and no start is given.",
-                    "Give the column start: the character at which the answer begins, counted from 0.")
-    if said and text[start: start + len(said)] == said:
+        raise WrongRow(
+            f"the answer {said!r} stands in its text {text.count(said) if said else 0} times, and no start is given.",
+            "Give the column start: the character at which the answer begins, counted from 0.",
+        )
+    if said and text[start : start + len(said)] == said:
         return Span(start, start + len(said), said)
     elsewhere = text.find(said) if said else -1
-    raise WrongRow(f"the answer {said!r} does not stand at character {start} of its text"
-                + (f"; it stands at {elsewhere}." if elsewhere >= 0 else ", nor anywhere in it."),
-                "Offsets count characters (not bytes) from 0, in the text as it is written.")
+    raise WrongRow(
+        f"the answer {said!r} does not stand at character {start} of its text"
+        + (f"; it stands at {elsewhere}." if elsewhere >= 0 else ", nor anywhere in it."),
+        "Offsets count characters (not bytes) from 0, in the text as it is written.",
+    )
 
 
 def span_or_none(text: str, answer: Mapping[str, Any]) -> Span:

@@ -27,9 +27,9 @@ class Tagging(LabelledKind):
     lines: ClassVar[bool] = True
     kind: Literal["tag"] = "tag"
     metrics: tuple[str, ...] = ("entity_f1", "tag_accuracy")
-    sentence: str                      # a field with the list of words
+    sentence: str  # a field with the list of words
     tags: str
-    join: str = " "                    # between words: nothing in Chinese
+    join: str = " "  # between words: nothing in Chinese
 
     @classmethod
     def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:
@@ -38,8 +38,10 @@ class Tagging(LabelledKind):
             return None
         joined = columns.rows[0][words]
         chinese = not isinstance(joined, str) and all(len(str(word)) <= 1 for word in joined)
-        return (cls(sentence=field(words), tags=field(tags), join="" if chinese else " "),
-                f"columns {words} and {tags}, {'characters' if chinese else 'words'} with a tag each")
+        return (
+            cls(sentence=field(words), tags=field(tags), join="" if chinese else " "),
+            f"columns {words} and {tags}, {'characters' if chinese else 'words'} with a tag each",
+        )
 
     def read(self, row: Row) -> Example:
         said = listed(self.sentence, row)

@@ -18,8 +18,8 @@ class Acceptability(PromptedKind):
     templated: ClassVar[tuple[str, ...]] = ("text", "gold")
     kind: Literal["acceptable"] = "acceptable"
     text: str
-    gold: str                       # the row says this ...
-    yes: str = "1"                  # ... of a text that is acceptable
+    gold: str  # the row says this ...
+    yes: str = "1"  # ... of a text that is acceptable
 
     def requests(self, row: Row) -> list[Request]:
         return [LikelihoodRequest("", render(self.text, row))]
@@ -49,7 +49,7 @@ class AcrossHalves(Matthews):
         scores, golds = np.asarray([one[0] for one in judged]), np.asarray([one[1] for one in judged], bool)
         guesses = np.zeros(len(judged), bool)
         for half in (0, 1):
-            guesses[half::2] = scores[half::2] >= self.threshold(scores[1 - half:: 2], golds[1 - half:: 2])
+            guesses[half::2] = scores[half::2] >= self.threshold(scores[1 - half :: 2], golds[1 - half :: 2])
         return super().columns(list(zip(guesses, golds)))
 
     def threshold(self, scores: np.ndarray, golds: np.ndarray) -> float:
@@ -57,5 +57,7 @@ class AcrossHalves(Matthews):
         tried = np.unique(scores)
         if not len(tried):
             return -np.inf
-        found = [float(self.of(Matthews.columns(self, list(zip(scores >= one, golds))).sum(0), len(golds))) for one in tried]
+        found = [
+            float(self.of(Matthews.columns(self, list(zip(scores >= one, golds))).sum(0), len(golds))) for one in tried
+        ]
         return float(tried[int(np.argmax(found))])

@@ -22,7 +22,7 @@ class LastWord(PromptedKind):
     text: str
     # around a passage without its last word, for prompts that show a gap: "{passage} ____. ->"
     context: str = "{passage}"
-    stop_words: tuple[str, ...] = ()        # words that cannot be the answer; an accuracy without them is given as well
+    stop_words: tuple[str, ...] = ()  # words that cannot be the answer; an accuracy without them is given as well
 
     def split(self, row: Row) -> tuple[str, str]:
         passage, _, word = render(self.text, row).rstrip().rpartition(" ")
@@ -33,7 +33,11 @@ class LastWord(PromptedKind):
     def requests(self, row: Row) -> list[Request]:
         passage, word = self.split(row)
         banned = tuple(other for other in self.stop_words if other != word)
-        return [LikelihoodRequest(render(self.context, {**row, "passage": passage}), f" {word}", greedy=True, without=banned)]
+        return [
+            LikelihoodRequest(
+                render(self.context, {**row, "passage": passage}), f" {word}", greedy=True, without=banned
+            )
+        ]
 
     def solved(self, row: Row) -> str:
         passage, word = self.split(row)

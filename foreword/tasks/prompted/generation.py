@@ -13,8 +13,15 @@ from foreword.tasks.template import Row, items, names, render, value
 from foreword.tasks.text_match import TEXT
 
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
-NAMES = {"exact": "exact", "exact_match": "exact match", "f1": "F1", "rouge1": "ROUGE-1", "rouge2": "ROUGE-2",
-         "rougeL": "ROUGE-L", "bleu": "BLEU"}
+NAMES = {
+    "exact": "exact",
+    "exact_match": "exact match",
+    "f1": "F1",
+    "rouge1": "ROUGE-1",
+    "rouge2": "ROUGE-2",
+    "rougeL": "ROUGE-L",
+    "bleu": "BLEU",
+}
 
 
 class Generation(PromptedKind):
@@ -24,18 +31,20 @@ class Generation(PromptedKind):
     own_fields: ClassVar[tuple[str, ...]] = ("answer",)
     kind: Literal["write"] = "write"
     context: str
-    answer: str | tuple[str, ...]           # a template, a field that holds a list, or a template for each reference
-    completion: str = " {answer}"           # an answer behind its context, in a shot
+    answer: str | tuple[str, ...]  # a template, a field that holds a list, or a template for each reference
+    completion: str = " {answer}"  # an answer behind its context, in a shot
     stop: tuple[str, ...] = ("\n",)
-    most: int = 32                          # tokens
-    top_k: int = 1                          # 1: always the likeliest token
-    sentences: int | None = None            # only the first so many sentences count
+    most: int = 32  # tokens
+    top_k: int = 1  # 1: always the likeliest token
+    sentences: int | None = None  # only the first so many sentences count
     compare: tuple[Literal["exact", "exact_match", "f1", "rouge1", "rouge2", "rougeL", "bleu"], ...] = ("exact",)
 
     def references(self, row: Row) -> list[str]:
         if isinstance(self.answer, str):
             named = names(self.answer)
-            whole = len(named) == 1 and self.answer == f"{{{named[0]}}}" and isinstance(value(named[0], row), (list, tuple))
+            whole = (
+                len(named) == 1 and self.answer == f"{{{named[0]}}}" and isinstance(value(named[0], row), (list, tuple))
+            )
             found = items(self.answer, row) if whole else [render(self.answer, row)]
         else:
             found = [render(template, row) for template in self.answer]
@@ -52,7 +61,9 @@ class Generation(PromptedKind):
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
         text, references = self.kept(answers[0].text), self.references(row)
-        values = {NAMES[name]: (text, references) if name == "bleu" else TEXT[name](text, references) for name in self.compare}
+        values = {
+            NAMES[name]: (text, references) if name == "bleu" else TEXT[name](text, references) for name in self.compare
+        }
         return Judged(values, {"written": text, "references": references})
 
     def kept(self, text: str) -> str:
@@ -61,5 +72,7 @@ class Generation(PromptedKind):
         return text if self.sentences is None else " ".join(_SENTENCE.split(text)[: self.sentences])
 
     def metrics(self) -> dict[str, Metric]:
-        return {NAMES[name]: Bleu() if name == "bleu" else Share() if name.startswith("exact") else Mean()
-                for name in self.compare}
+        return {
+            NAMES[name]: Bleu() if name == "bleu" else Share() if name.startswith("exact") else Mean()
+            for name in self.compare
+        }

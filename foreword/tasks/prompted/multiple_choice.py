@@ -17,8 +17,8 @@ class Completion:
     """A choice as it was weighed."""
 
     choice: str
-    conditional: Likelihood                        # given the context
-    unconditional: Likelihood | None = None        # given almost nothing
+    conditional: Likelihood  # given the context
+    unconditional: Likelihood | None = None  # given almost nothing
 
 
 def _apart(one: Completion) -> float:
@@ -38,9 +38,9 @@ class AmongChoices(PromptedKind):
     """One of several choices is right."""
 
     own_fields: ClassVar[tuple[str, ...]] = ("choice",)
-    choices: str | tuple[str, ...]          # a field that holds a list, or a template for each
-    gold: str                               # its place, counted from 0; or one of `labels`
-    labels: tuple[str, ...] = ()            # what the right answer is called, for each choice; "A|1" is either
+    choices: str | tuple[str, ...]  # a field that holds a list, or a template for each
+    gold: str  # its place, counted from 0; or one of `labels`
+    labels: tuple[str, ...] = ()  # what the right answer is called, for each choice; "A|1" is either
 
     def offered(self, row: Row) -> list[str]:
         """The choices of one example; empty ones are not choices."""
@@ -64,7 +64,7 @@ class LikeliestChoice(AmongChoices):
     context: str
     completion: str = " {choice}"
     normalise: tuple[Literal["sum", "token", "byte", "unconditional"], ...] = ("token",)
-    alone: str = "Answer:"                  # what the unconditional likelihood is given instead of the context
+    alone: str = "Answer:"  # what the unconditional likelihood is given instead of the context
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()
@@ -90,15 +90,22 @@ class LikeliestChoice(AmongChoices):
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
         choices, right = self.offered(row), self.right(row)
-        given, unconditional = answers[: len(choices)], answers[len(choices):] or [None] * len(choices)
+        given, unconditional = answers[: len(choices)], answers[len(choices) :] or [None] * len(choices)
         weighed = [Completion(*one) for one in zip(choices, given, unconditional)]
         values, shown = {}, {}
         for name in self.normalise:
             scores = [NORMALISE[name](one) for one in weighed]
             values[self._metric(name)] = likeliest(scores) == right
             shown[name] = scores
-        return Judged(values, {"choices": self.completions(row), "scores": shown, "gold": right,
-                               "guess": likeliest(shown[self.normalise[0]])})
+        return Judged(
+            values,
+            {
+                "choices": self.completions(row),
+                "scores": shown,
+                "gold": right,
+                "guess": likeliest(shown[self.normalise[0]]),
+            },
+        )
 
     def metrics(self) -> dict[str, Metric]:
         return {self._metric(name): Share() for name in self.normalise}

@@ -19,7 +19,7 @@ from foreword.tasks.template import Row, Templated
 class Request(Protocol):
     """A question. Those with `shots` get the solved examples in front of their query, as many as there is room for."""
 
-    answered_by: ClassVar[str]        # a name in foreword.evaluate.requests.ANSWERS
+    answered_by: ClassVar[str]  # a name in foreword.evaluate.requests.ANSWERS
 
     @property
     def query(self) -> str: ...
@@ -43,22 +43,22 @@ class LikelihoodRequest:
     query: str
     continuation: str
     shots: bool = True
-    greedy: bool = False                # also whether it is what the model itself would say
-    without: tuple[str, ...] = ()       # ... also if these words may not begin it
+    greedy: bool = False  # also whether it is what the model itself would say
+    without: tuple[str, ...] = ()  # ... also if these words may not begin it
 
     @property
     def whole(self) -> str:
         return self.query + self.continuation
 
     def room(self, context: int) -> int:
-        return context + 1              # the last token is guessed, not read
+        return context + 1  # the last token is guessed, not read
 
 
 @dataclass(frozen=True)
 class Likelihood:
     """The log-probability of every token of a continuation."""
 
-    logs: np.ndarray                    # [tokens] nats
+    logs: np.ndarray  # [tokens] nats
     greedy: bool = False
     greedy_without: bool = False
 
@@ -77,9 +77,9 @@ class GenerationRequest:
 
     answered_by: ClassVar[str] = "write"
     query: str
-    most: int                           # tokens
+    most: int  # tokens
     stop: tuple[str, ...] = ()
-    top_k: int = 1                      # 1: always the likeliest token
+    top_k: int = 1  # 1: always the likeliest token
     shots: bool = True
 
     @property

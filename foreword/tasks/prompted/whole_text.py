@@ -14,7 +14,7 @@ from foreword.tasks.prompted.request import Judged, PromptedKind, Request
 from foreword.tasks.template import Row, render
 from foreword.text.detokenise import FORMATS, Format
 
-STRETCHES = 100         # a text is one example; how sure its score is shows in how unlike its stretches are
+STRETCHES = 100  # a text is one example; how sure its score is shows in how unlike its stretches are
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class RollingRequest:
     format: Format | None = None
     query: str = ""
     shots: bool = False
-    whole: str = ""          # it need not fit: it is read in windows
+    whole: str = ""  # it need not fit: it is read in windows
 
     def room(self, context: int) -> int:
         return context
@@ -62,11 +62,13 @@ class WholeText(PromptedKind):
     templated: ClassVar[tuple[str, ...]] = ("text",)
     kind: Literal["text"] = "text"
     text: str = "{text}"
-    format: str = ""            # wikitext, ptb, text8; nothing: as it is
+    format: str = ""  # wikitext, ptb, text8; nothing: as it is
 
     def faults(self) -> list[tuple[str, str]]:
         known = not self.format or self.format in FORMATS
-        return super().faults() + ([] if known else [("format", f"{self.format!r} is not one of {', '.join(FORMATS)}.")])
+        return super().faults() + (
+            [] if known else [("format", f"{self.format!r} is not one of {', '.join(FORMATS)}.")]
+        )
 
     @property
     def written(self) -> Format | None:

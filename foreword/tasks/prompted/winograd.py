@@ -16,9 +16,9 @@ class LikeliestContext(AmongChoices):
 
     templated: ClassVar[tuple[str, ...]] = ("before", "choices", "after", "gold", "choice")
     kind: Literal["partial"] = "partial"
-    before: str                             # up to the gap
-    after: str                              # from the gap on: what is scored
-    choice: str = " {choice}"               # a choice in the gap
+    before: str  # up to the gap
+    after: str  # from the gap on: what is scored
+    choice: str = " {choice}"  # a choice in the gap
     scoring: Literal["partial", "full"] = "partial"
     normalise: Literal["sum", "token"] = "sum"
 
@@ -39,8 +39,10 @@ class LikeliestContext(AmongChoices):
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
         scores = [NORMALISE[self.normalise](Completion("", found)) for found in answers]
         guess, right = likeliest(scores), self.right(row)
-        return Judged({"accuracy": guess == right}, {"choices": self.offered(row), "scores": {self.normalise: scores},
-                                                     "gold": right, "guess": guess})
+        return Judged(
+            {"accuracy": guess == right},
+            {"choices": self.offered(row), "scores": {self.normalise: scores}, "gold": right, "guess": guess},
+        )
 
     def metrics(self) -> dict[str, Metric]:
         return {"accuracy": Share()}

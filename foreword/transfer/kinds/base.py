@@ -22,16 +22,16 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.transfer import baselines
 from foreword.transfer.encoding import Encoder
 
-Line = Mapping[str, Any]                 # of predictions.jsonl
+Line = Mapping[str, Any]  # of predictions.jsonl
 
 
 @dataclass(frozen=True)
 class Answer:
     """What a model says of one example, and how sure it is."""
 
-    label: Prediction                           # as it is judged: of a span its text, "" for none
+    label: Prediction  # as it is judged: of a span its text, "" for none
     scores: dict[str, float] = field(default_factory=dict)
-    span: Span | None = None             # where it stands
+    span: Span | None = None  # where it stands
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class HeadScores:
     """What a model's head says of encoded examples, and what turns that into answers."""
 
     encoded: Sequence[EncodedExample]
-    scores: Sequence[np.ndarray]                   # of each
+    scores: Sequence[np.ndarray]  # of each
     objective: FromExamples
     tokenizer: Tokenizer
 
@@ -47,12 +47,14 @@ class HeadScores:
 class TransferKind:
     """How one kind of labelled task is learned, answered and shown."""
 
-    objectives: ClassVar[tuple[str, ...]] = ()     # kinds of objective by which it is learned
-    caption: ClassVar[str] = ""                    # of the plot
-    combines: ClassVar[bool] = True                # the answers of several models can be made one
-    regresses: ClassVar[bool] = False              # a regression on features of the texts is a baseline
+    objectives: ClassVar[tuple[str, ...]] = ()  # kinds of objective by which it is learned
+    caption: ClassVar[str] = ""  # of the plot
+    combines: ClassVar[bool] = True  # the answers of several models can be made one
+    regresses: ClassVar[bool] = False  # a regression on features of the texts is a baseline
 
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> FromExamples:
+    def objective(
+        self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()
+    ) -> FromExamples:
         """What is learned, as the training examples show it."""
         spec = LABELLED.find(self.objectives[0])
         settings = {"labels": tuple(labels), "reading": reading, "dropout": dropout}
@@ -62,8 +64,10 @@ class TransferKind:
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         """What is learned from, or asked. Several of one example are windows."""
         encoder.tokenize(text for example in examples for text in example.texts)
-        return [EncodedExample((number,), self.sequences(example, encoder), self.target(example, labels))
-                for number, example in enumerate(examples)]
+        return [
+            EncodedExample((number,), self.sequences(example, encoder), self.target(example, labels))
+            for number, example in enumerate(examples)
+        ]
 
     def sequences(self, example: Example, encoder: Encoder) -> tuple[Any, ...]:
         """What is read for one example."""
@@ -114,14 +118,18 @@ def prediction_record(example: Example, answer: Answer) -> JsonObject:
     said = {"id": example.id, "label": true, "answer": answer.label}
     if answer.span is not None:
         said["span"] = [answer.span.start, answer.span.end]
-    return said | ({"scores": {name: round(share, 6) for name, share in answer.scores.items()}} if answer.scores else {})
+    return said | (
+        {"scores": {name: round(share, 6) for name, share in answer.scores.items()}} if answer.scores else {}
+    )
 
 
 def read_predictions(folder: Path, split: str = "test", task: str = "") -> list[JsonObject]:
     """The lines of a run's predictions.jsonl; none where there is no such file."""
     file = folder / "predictions.jsonl"
     lines = file.read_text(encoding="utf-8").split("\n") if file.is_file() else []
-    return [one for one in map(json.loads, filter(None, lines)) if one["split"] == split and one.get("task", "") == task]
+    return [
+        one for one in map(json.loads, filter(None, lines)) if one["split"] == split and one.get("task", "") == task
+    ]
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

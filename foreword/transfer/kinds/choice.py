@@ -23,14 +23,20 @@ class ChoiceTransfer(TransferKind):
     caption: ClassVar[str] = f"Places of the choices. {COUNTS}"
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
-        read = [[encoder.input_format.choice(example.texts, answer) for answer in example.choices] for example in examples]
+        read = [
+            [encoder.input_format.choice(example.texts, answer) for answer in example.choices] for example in examples
+        ]
         encoder.tokenize(text for choices in read for pair in choices for text in pair)
-        return [EncodedExample((number,), tuple(encoder.encode(*pair) for pair in pairs), self.target(example, labels))
-                for number, (example, pairs) in enumerate(zip(examples, read))]
+        return [
+            EncodedExample((number,), tuple(encoder.encode(*pair) for pair in pairs), self.target(example, labels))
+            for number, (example, pairs) in enumerate(zip(examples, read))
+        ]
 
     def answers(self, examples: Sequence[Example], read: HeadScores) -> list[Answer]:
-        return [Answer(int(one.argmax()), {str(place): share for place, share in enumerate(softmax(one).tolist())})
-                for one in read.scores]
+        return [
+            Answer(int(one.argmax()), {str(place): share for place, share in enumerate(softmax(one).tolist())})
+            for one in read.scores
+        ]
 
     def combined(self, lines: Sequence[Line]) -> int:
         return int(super().combined(lines))
@@ -42,8 +48,15 @@ class ChoiceTransfer(TransferKind):
         def rule(power: float) -> Callable[[Example], int]:
             def one(example: Example) -> int:
                 asked = " ".join(example.texts)
-                return int(np.argmax([rarity.shared(asked, answer) / max(len(words(answer)), 1) ** power
-                                      for answer in example.choices]))
+                return int(
+                    np.argmax(
+                        [
+                            rarity.shared(asked, answer) / max(len(words(answer)), 1) ** power
+                            for answer in example.choices
+                        ]
+                    )
+                )
+
             return one
 
         return best_on_dev(task, "most shared words", "length to the power {}", POWERS, rule)

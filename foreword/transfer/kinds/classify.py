@@ -28,7 +28,7 @@ class ClassifyTransfer(TransferKind):
             return super().sequences(example, encoder)
         ids, room = encoder.tokens(example.texts[0])[0], encoder.room(1)
         starts = encoder.windows(ids, room, encoder.cut.stride or max(room // 2, 1))
-        return tuple(encoder.sequence([ids[start: start + room]]) for start in starts)
+        return tuple(encoder.sequence([ids[start : start + room]]) for start in starts)
 
     def target(self, example: Example, labels: Sequence[str]) -> np.ndarray | None:
         return None if example.label is None else np.asarray(labels.index(str(example.label)))
@@ -39,11 +39,13 @@ class ClassifyTransfer(TransferKind):
         return [Answer(labels[int(one.argmax())], dict(zip(labels, softmax(one).tolist()))) for one in read.scores]
 
     def regression(self, strength: float) -> Any:
-        linear = baselines.library("sklearn.linear_model")        # on counts newton-cg is ten times as fast as lbfgs
+        linear = baselines.library("sklearn.linear_model")  # on counts newton-cg is ten times as fast as lbfgs
         return linear.LogisticRegression(C=strength, solver="newton-cg", max_iter=200)
 
     def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
-        return confusion_matrix(confusion([str(one.label) for one in task.test], predicted, task.labels), task.labels, note)
+        return confusion_matrix(
+            confusion([str(one.label) for one in task.test], predicted, task.labels), task.labels, note
+        )
 
 
 class PairTransfer(ClassifyTransfer):

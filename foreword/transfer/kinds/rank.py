@@ -24,12 +24,21 @@ class RankTransfer(TransferKind):
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         encoder.tokenize(text for example in examples for text in example.texts)
-        return [EncodedExample(tuple(members), tuple(encoder.encode(*examples[number].texts) for number in members),
-                               _relevance([examples[number] for number in members])) for members in groups(examples).values()]
+        return [
+            EncodedExample(
+                tuple(members),
+                tuple(encoder.encode(*examples[number].texts) for number in members),
+                _relevance([examples[number] for number in members]),
+            )
+            for members in groups(examples).values()
+        ]
 
     def answers(self, examples: Sequence[Example], read: HeadScores) -> list[Answer]:
-        found = {number: float(score) for one, each in zip(read.encoded, read.scores)
-                 for number, score in zip(one.examples, each)}
+        found = {
+            number: float(score)
+            for one, each in zip(read.encoded, read.scores)
+            for number, score in zip(one.examples, each)
+        }
         return [Answer(found[number]) for number in range(len(examples))]
 
     def baseline(self, task: LabelledTask) -> Baseline:

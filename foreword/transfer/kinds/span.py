@@ -20,9 +20,9 @@ from foreword.transfer.encoding import Encoder
 from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind
 from foreword.transfer.word_overlap import WORD, Rarity, words
 
-LENGTHS = (1, 2, 3, 4, 6)                            # words of an answer, for the baseline
-NEAR = 0.9                                           # what a word of the question counts one word further away
-BINS = (1, 6, 11, 21, 41)                            # characters of a right answer, from each on
+LENGTHS = (1, 2, 3, 4, 6)  # words of an answer, for the baseline
+NEAR = 0.9  # what a word of the question counts one word further away
+BINS = (1, 6, 11, 21, 41)  # characters of a right answer, from each on
 
 
 class SpanTransfer(TransferKind):
@@ -30,7 +30,9 @@ class SpanTransfer(TransferKind):
     caption: ClassVar[str] = "Numbers above the bars: how many questions."
     combines: ClassVar[bool] = False
 
-    def objective(self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()) -> Extract:
+    def objective(
+        self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()
+    ) -> Extract:
         return Extract(reading=reading, none=any(example.label == () for example in train))
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
@@ -46,11 +48,11 @@ class SpanTransfer(TransferKind):
         answer = tokens_of(example, offsets)
         found = []
         for start in encoder.windows(ids, size, min(encoder.cut.stride or max(size // 2, 1), size)):
-            part = ids[start: start + size]
+            part = ids[start : start + size]
             sequence = encoder.sequence([asked, part])
-            first = 2 * encoder.input_format.before + len(asked)   # a special, the question, a special
+            first = 2 * encoder.input_format.before + len(asked)  # a special, the question, a special
             spread = np.full((len(sequence.ids), 2), -1)
-            spread[first: first + len(part)] = offsets[start: start + size]
+            spread[first : first + len(part)] = offsets[start : start + size]
             none = 0 if encoder.input_format.reading == "first" else len(sequence.ids) - 1
             found.append(EncodedExample((number,), (sequence,), _target(answer, start, len(part), first, none), spread))
         return found
@@ -64,7 +66,7 @@ class SpanTransfer(TransferKind):
             number = window.examples[0]
             assert window.offsets is not None
             none = 0 if objective.reading == "first" else len(table) - 1
-            nothing[number] = min(nothing[number], table[none].sum())        # every window must say that there is no answer
+            nothing[number] = min(nothing[number], table[none].sum())  # every window must say that there is no answer
             start, end, score = best_span(table, window.offsets[:, 0] >= 0, objective.longest)
             if score > best[number][0]:
                 where = int(window.offsets[start, 0]), int(window.offsets[end, 1])
@@ -78,8 +80,13 @@ class SpanTransfer(TransferKind):
     def baseline(self, task: LabelledTask) -> Baseline:
         """Of all places without a telling word of the question, the one nearest to many of them; dev chooses its length."""
         rarity = Rarity(example.texts[1] for example in task.train)
-        return best_on_dev(task, "between words of the question", "{} words", LENGTHS,
-                           lambda length: lambda example: between_shared_words(example, length, rarity))
+        return best_on_dev(
+            task,
+            "between words of the question",
+            "{} words",
+            LENGTHS,
+            lambda length: lambda example: between_shared_words(example, length, rarity),
+        )
 
     def draw(self, task: LabelledTask, predicted: Sequence[Prediction], note: str) -> Plot:
         return columns(by_length(task, predicted), "characters of the right answer", task.metrics[0], note)
@@ -102,7 +109,9 @@ def tokens_of(example: Example, offsets: np.ndarray) -> tuple[int, int] | None |
     if not example.placed:
         return False
     answer = example.placed[0]
-    inside = np.flatnonzero((offsets[:, 1] > answer.start) & (offsets[:, 0] < answer.end) & (offsets[:, 1] > offsets[:, 0]))
+    inside = np.flatnonzero(
+        (offsets[:, 1] > answer.start) & (offsets[:, 0] < answer.end) & (offsets[:, 1] > offsets[:, 0])
+    )
     return (int(inside[0]), int(inside[-1])) if len(inside) else False
 
 
@@ -149,7 +158,7 @@ def between_shared_words(example: Example, length: int, rarity: Rarity) -> str:
     inside = np.convolve(weights > 0, np.ones(length), "valid")
     score = before[starts] + after[starts + length - 1] - np.where(inside > 0, 1e6 * inside, 0.0)
     start = int(score.argmax())
-    return context[found[start].start(): found[start + length - 1].end()]
+    return context[found[start].start() : found[start + length - 1].end()]
 
 
 def _faded(weights: np.ndarray) -> np.ndarray:

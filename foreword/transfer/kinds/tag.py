@@ -29,7 +29,11 @@ class TagTransfer(TransferKind):
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         encoder.tokenize(example.texts[0] for example in examples)
         place = {label: number for number, label in enumerate(labels)}
-        return [window for number, example in enumerate(examples) for window in self._windows(number, example, place, encoder)]
+        return [
+            window
+            for number, example in enumerate(examples)
+            for window in self._windows(number, example, place, encoder)
+        ]
 
     def _windows(self, number: int, example: Example, place: dict[str, int], encoder: Encoder) -> list[EncodedExample]:
         ids, offsets = encoder.tokens(example.texts[0])
@@ -38,7 +42,7 @@ class TagTransfer(TransferKind):
             part = slice(start, start + encoder.room(1))
             sequence = encoder.sequence([ids[part]])
             spread = np.full((len(sequence.ids), 2), -1)
-            spread[before: before + len(ids[part])] = offsets[part]
+            spread[before : before + len(ids[part])] = offsets[part]
             target = np.full(len(sequence.ids), NOTHING)
             for first, tag in zip(firsts, example.tags):
                 if first is not None and 0 <= first - start < len(ids[part]):
@@ -56,7 +60,7 @@ class TagTransfer(TransferKind):
             offsets, tables = pieces.setdefault(window.examples[0], ([], []))
             offsets.append(window.offsets[text])
             tables.append(table[text])
-        nothing = "O" if "O" in labels else labels[0]         # of a word for which no token stands
+        nothing = "O" if "O" in labels else labels[0]  # of a word for which no token stands
         found = []
         for number, example in enumerate(examples):
             offsets, tables = pieces[number]
@@ -81,7 +85,10 @@ class TagTransfer(TransferKind):
     def shown(self, example: Example, answer: Any) -> str:
         names = sorted(entities([str(tag) for tag in answer]), key=lambda one: one[1])
         text, words = example.texts[0], example.words
-        return "; ".join(f"{kind}: {text[words[first].start: words[after - 1].end]}" for kind, first, after in names) or "nothing"
+        return (
+            "; ".join(f"{kind}: {text[words[first].start : words[after - 1].end]}" for kind, first, after in names)
+            or "nothing"
+        )
 
 
 def _name(tag: str) -> str:
@@ -116,7 +123,7 @@ def known_names(task: LabelledTask) -> Baseline:
         said = [word.text for word in example.words]
         found: list[str] = []
         while len(found) < len(said):
-            here = (tuple(said[len(found): len(found) + length]) for length in range(longest, 0, -1))
+            here = (tuple(said[len(found) : len(found) + length]) for length in range(longest, 0, -1))
             found += next((names[name] for name in here if name in names), (most,))
         return found
 

@@ -39,7 +39,9 @@ class Buffered(Recurrent):
 
 
 def recipe(budget=3):
-    return tiny("lstm", f"network.kind={KIND}", "network.width=32", "network.cell.kind=lstm", f'training.budget="{budget}"')
+    return tiny(
+        "lstm", f"network.kind={KIND}", "network.width=32", "network.cell.kind=lstm", f'training.budget="{budget}"'
+    )
 
 
 def test_a_trained_network_with_buffers_opens_to_the_same_numbers(stores, tmp_path):
@@ -57,7 +59,9 @@ def test_a_trained_network_with_buffers_opens_to_the_same_numbers(stores, tmp_pa
     with torch.inference_mode():
         assert torch.equal(network(Inputs(ids)).last, again.model.network(Inputs(ids)).last)
     longer = train(recipe(4), stores["byte_bpe"], tmp_path / "run")
-    assert int(foreword.load(longer.path).model.network.statistics.num_batches_tracked) > passes, "a resumed run goes on with them"
+    assert int(foreword.load(longer.path).model.network.statistics.num_batches_tracked) > passes, (
+        "a resumed run goes on with them"
+    )
 
 
 def test_opening_draws_nothing_from_the_callers_random_numbers(store):
@@ -66,7 +70,8 @@ def test_opening_draws_nothing_from_the_callers_random_numbers(store):
     made = blank_model(recipe(), vocabulary)
     assert torch.equal(before, torch.get_rng_state())
     assert {name: weight.shape for name, weight in made.weights().items()} == {
-        name: weight.shape for name, weight in model_for(recipe(), vocabulary).weights().items()}
+        name: weight.shape for name, weight in model_for(recipe(), vocabulary).weights().items()
+    }
 
 
 def test_what_it_needs_can_be_planned(store):

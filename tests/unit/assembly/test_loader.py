@@ -48,6 +48,7 @@ def files(tmp_path, monkeypatch):
     def write(name, text):
         (tmp_path / f"{name}.toml").write_text(text, encoding="utf-8")
         return f"{name}.toml"
+
     write("parent", PARENT)
     return write
 
@@ -61,12 +62,19 @@ def test_a_child_says_only_what_it_changes(files):
 
 
 def test_a_new_kind_drops_every_setting_of_the_old(files):
-    text = ('extends = "parent.toml"\nname = "child"\n[network]\nkind = "recurrent"\nwidth = 20\ncell = { kind = "lstm" }\n'
-            '[batches]\nlength = 9\n[training.optimizer]\nkind = "sgd"\nlearning_rate = 0.5\n')
+    text = (
+        'extends = "parent.toml"\nname = "child"\n[network]\nkind = "recurrent"\nwidth = 20\ncell = { kind = "lstm" }\n'
+        '[batches]\nlength = 9\n[training.optimizer]\nkind = "sgd"\nlearning_rate = 0.5\n'
+    )
     child = loader.load(files("child", text))
     assert child.network.model_dump(exclude_unset=True) == {"kind": "recurrent", "width": 20, "cell": {"kind": "lstm"}}
-    assert child.training.optimizer.model_dump() == {"kind": "sgd", "learning_rate": 0.5, "momentum": 0.0, "weight_decay": 0.0}
-    with pytest.raises(Faults) as caught:          # `learning_rate` of adamw is gone too: it was meant for adamw
+    assert child.training.optimizer.model_dump() == {
+        "kind": "sgd",
+        "learning_rate": 0.5,
+        "momentum": 0.0,
+        "weight_decay": 0.0,
+    }
+    with pytest.raises(Faults) as caught:  # `learning_rate` of adamw is gone too: it was meant for adamw
         loader.load("parent.toml", settings=["training.optimizer.kind=sgd"])
     assert "learning_rate is not given" in str(caught.value)
     same = loader.load("parent.toml", settings=["training.optimizer.kind=adamw", "network.kind=causal_transformer"])
@@ -74,7 +82,10 @@ def test_a_new_kind_drops_every_setting_of_the_old(files):
 
 
 def test_sizes_merge_with_the_parents(files):
-    files("child", 'extends = "parent.toml"\nname = "child"\n[sizes.big.network]\nlayers = 9\n[sizes.huge.network]\nlayers = 20\n')
+    files(
+        "child",
+        'extends = "parent.toml"\nname = "child"\n[sizes.big.network]\nlayers = 9\n[sizes.huge.network]\nlayers = 20\n',
+    )
     big = loader.load("child.toml", "big")
     assert (big.network.layers, big.network.width, big.size) == (9, 64, "big")
     assert loader.load("child.toml", "small").network.layers == 1
@@ -86,7 +97,10 @@ def test_sizes_merge_with_the_parents(files):
 
 def test_a_size_of_the_parent_can_be_left_out(files):
     files("child", 'extends = "parent.toml"\nname = "child"\n[sizes]\nbig = false\n')
-    files("grandchild", 'extends = "child.toml"\nname = "grandchild"\n[training.optimizer]\nkind = "sgd"\nlearning_rate = 0.5\n')
+    files(
+        "grandchild",
+        'extends = "child.toml"\nname = "grandchild"\n[training.optimizer]\nkind = "sgd"\nlearning_rate = 0.5\n',
+    )
     for name in ("child.toml", "grandchild.toml"):
         assert loader.load(name, "small").network.layers == 1
         with pytest.raises(Fault, match=r"has no size 'big'\..*Sizes: small\."):
@@ -94,7 +108,9 @@ def test_a_size_of_the_parent_can_be_left_out(files):
 
 
 def test_settings_come_last_and_are_checked_like_the_file(files):
-    recipe = loader.load("parent.toml", "big", ["network.layers=3", "training.optimizer.learning_rate=1e-2", "name=other"])
+    recipe = loader.load(
+        "parent.toml", "big", ["network.layers=3", "training.optimizer.learning_rate=1e-2", "name=other"]
+    )
     assert (recipe.network.layers, recipe.network.width) == (3, 64)
     assert recipe.training.optimizer.learning_rate == 0.01
     assert recipe.name == "other"
@@ -106,8 +122,11 @@ def test_settings_come_last_and_are_checked_like_the_file(files):
 
 
 def test_three_faults_at_once_each_with_its_line(files):
-    text = PARENT.replace("layers = 2\n", 'layers = "six"\n').replace("width = 32", "widht = 32").replace(
-        'kind = "gradient"', 'kind = "adam"')
+    text = (
+        PARENT.replace("layers = 2\n", 'layers = "six"\n')
+        .replace("width = 32", "widht = 32")
+        .replace('kind = "gradient"', 'kind = "adam"')
+    )
     with pytest.raises(Faults) as caught:
         loader.load(files("wrong", text))
     said = str(caught.value)
@@ -124,10 +143,15 @@ def test_a_fault_in_the_parent_is_shown_in_the_parents_file(files):
     files("parent", PARENT.replace("heads = 2", "heads = 5"))
     with pytest.raises(Faults) as caught:
         loader.load(files("child", 'extends = "parent.toml"\nname = "child"\n'))
-    assert "parent.toml:7  network.heads\n    width 32 does not divide into 5 heads. Heads that do: [1, 2, 4]" in str(caught.value)
+    assert "parent.toml:7  network.heads\n    width 32 does not divide into 5 heads. Heads that do: [1, 2, 4]" in str(
+        caught.value
+    )
     with pytest.raises(Faults) as caught:
         loader.load("child.toml", "big", ["network.heads=2", "batches.length=99"])
-    assert "--set batches.length=99  batches.length\n    rows of 99 positions do not fit the network's context of 16: length can be at most 16." in str(caught.value)
+    assert (
+        "--set batches.length=99  batches.length\n    rows of 99 positions do not fit the network's context of 16: length can be at most 16."
+        in str(caught.value)
+    )
 
 
 def test_circles_and_deep_chains_are_refused(files):
@@ -145,8 +169,11 @@ def test_circles_and_deep_chains_are_refused(files):
 
 
 def test_parts_that_do_not_fit_together_are_faults(files):
-    for settings, where in ((["objective.kind=masked"], "objective"), (["training.kind=counting"], "training"),
-                            (["network.kind=ngram", "network.order=2"], "training.kind")):
+    for settings, where in (
+        (["objective.kind=masked"], "objective"),
+        (["training.kind=counting"], "training"),
+        (["network.kind=ngram", "network.order=2"], "training.kind"),
+    ):
         with pytest.raises(Faults) as caught:
             loader.load("parent.toml", settings=settings)
         assert where in str(caught.value)
@@ -174,7 +201,9 @@ def test_the_catalogue_is_the_history():
 
 
 def test_a_setting_of_an_earlier_version_is_read_if_it_changed_nothing(files):
-    old = files("old", PARENT.replace('[training]\nkind = "gradient"\n', '[training]\nkind = "gradient"\nnoise = false\n'))
+    old = files(
+        "old", PARENT.replace('[training]\nkind = "gradient"\n', '[training]\nkind = "gradient"\nnoise = false\n')
+    )
     assert loader.load(old) == loader.load("parent.toml")
     with pytest.raises(Fault, match=r"training.noise\s+there is no setting 'noise' any more; leave it out"):
         loader.load(old, settings=["training.noise=true"])

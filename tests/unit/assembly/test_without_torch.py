@@ -36,7 +36,9 @@ assert issubclass(Network, torch.nn.Module) and model.parameter_count() > 0
 
 @pytest.mark.thorough
 def test_every_recipe_resolves_to_the_same_values_and_torch_can_be_imported_afterwards():
-    ended = subprocess.run([sys.executable, "-c", EVERY], input=json.dumps(WITH_SIZES), capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [sys.executable, "-c", EVERY], input=json.dumps(WITH_SIZES), capture_output=True, text=True, check=False
+    )
     assert ended.returncode == 0, ended.stderr
     values, fault = map(json.loads, ended.stdout.splitlines())
     for (name, size), found in zip(WITH_SIZES, values, strict=True):
@@ -48,14 +50,23 @@ def test_every_recipe_resolves_to_the_same_values_and_torch_can_be_imported_afte
 
 @pytest.mark.thorough
 def test_code_of_the_users_own_is_imported_for_real(tmp_path, monkeypatch):
-    (tmp_path / "mine_with_torch.py").write_text("import torch\nfrom foreword.objectives.causal import Causal\n"
-                                                 "assert torch.zeros(2).sum() == 0\n\nclass Mine(Causal):\n"
-                                                 "    kind: str = 'mine_with_torch:Mine'\n")
-    code = ("import sys\nfrom foreword.assembly.without_torch import resolved\n"
-            "print(resolved('gpt2', '', ['objective.kind=mine_with_torch:Mine'])[0]['objective']['kind'])\n"
-            "assert 'torch' in sys.modules")
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False,
-                           env={"PYTHONPATH": f"{tmp_path}:{':'.join(filter(None, sys.path))}"})
+    (tmp_path / "mine_with_torch.py").write_text(
+        "import torch\nfrom foreword.objectives.causal import Causal\n"
+        "assert torch.zeros(2).sum() == 0\n\nclass Mine(Causal):\n"
+        "    kind: str = 'mine_with_torch:Mine'\n"
+    )
+    code = (
+        "import sys\nfrom foreword.assembly.without_torch import resolved\n"
+        "print(resolved('gpt2', '', ['objective.kind=mine_with_torch:Mine'])[0]['objective']['kind'])\n"
+        "assert 'torch' in sys.modules"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PYTHONPATH": f"{tmp_path}:{':'.join(filter(None, sys.path))}"},
+    )
     assert ended.stdout == "mine_with_torch:Mine\n", ended.stderr
 
 

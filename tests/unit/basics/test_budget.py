@@ -4,12 +4,28 @@ from foreword.basics.budget import Budget
 from foreword.basics.messages import Fault
 
 
-@pytest.mark.parametrize(("written", "amount", "unit"), [
-    ("500", 500, "steps"), (500, 500, "steps"), ("1_000", 1000, "steps"), ("1,000 steps", 1000, "steps"), ("2k", 2000, "steps"),
-    ("1e3", 1000, "steps"), ("2Mtok", 2e6, "tokens"), ("10Gtok", 1e10, "tokens"), ("1.5M tokens", 1.5e6, "tokens"),
-    ("3epochs", 3, "epochs"), ("0.5epochs", 0.5, "epochs"), ("1epoch", 1, "epochs"),
-    ("90s", 90, "seconds"), ("10m", 600, "seconds"), ("10min", 600, "seconds"), ("2h", 7200, "seconds"), ("1d", 86400, "seconds"),
-])
+@pytest.mark.parametrize(
+    ("written", "amount", "unit"),
+    [
+        ("500", 500, "steps"),
+        (500, 500, "steps"),
+        ("1_000", 1000, "steps"),
+        ("1,000 steps", 1000, "steps"),
+        ("2k", 2000, "steps"),
+        ("1e3", 1000, "steps"),
+        ("2Mtok", 2e6, "tokens"),
+        ("10Gtok", 1e10, "tokens"),
+        ("1.5M tokens", 1.5e6, "tokens"),
+        ("3epochs", 3, "epochs"),
+        ("0.5epochs", 0.5, "epochs"),
+        ("1epoch", 1, "epochs"),
+        ("90s", 90, "seconds"),
+        ("10m", 600, "seconds"),
+        ("10min", 600, "seconds"),
+        ("2h", 7200, "seconds"),
+        ("1d", 86400, "seconds"),
+    ],
+)
 def test_a_budget_reads_as_a_person_writes_it(written, amount, unit):
     found = Budget.parse(written)
     assert (found.amount, found.unit) == (amount, unit)

@@ -44,6 +44,7 @@ def test_a_kill_between_the_two_renames_loses_nothing(tmp_path, monkeypatch):
         if str(source).endswith(".partial"):
             raise KeyboardInterrupt
         real(source, target)
+
     with monkeypatch.context() as patch:
         patch.setattr(os, "rename", dying)
         with pytest.raises(KeyboardInterrupt):
@@ -58,6 +59,7 @@ def test_a_full_disk_is_said_and_what_was_there_stays(tmp_path, write):
 
     def full(path):
         raise OSError(errno.ENOSPC, "No space left on device")
+
     with pytest.raises(RunFailed, match="The disk is full") as caught:
         write(tmp_path / "it", full)
     assert caught.value.code == 1

@@ -30,8 +30,12 @@ if __name__ == "__main__":
 
 def test_workers_of_a_killed_parent_end_too(tmp_path):
     (tmp_path / "parent.py").write_text(SCRIPT)
-    process = subprocess.Popen([sys.executable, str(tmp_path / "parent.py")], stdout=subprocess.PIPE, text=True,
-                               env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "parent.py")],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
     child = int(process.stdout.readline())
     os.kill(process.pid, signal.SIGKILL)
     process.wait()

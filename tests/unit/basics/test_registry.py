@@ -10,6 +10,7 @@ TABLE = Registry("thing", {"fraction": "fractions:Fraction", "gone": "fractions:
 
 def test_a_name_is_imported_when_asked_for():
     from fractions import Fraction
+
     assert TABLE.find("fraction") is Fraction
     assert TABLE.find("fractions:Fraction", dotted=True) is Fraction
     assert TABLE.about("fraction").startswith("This class implements rational numbers")
@@ -25,5 +26,7 @@ def test_an_unknown_name_is_told_the_known_ones():
 
 
 def test_a_dotted_name_needs_permission():
-    with pytest.raises(Fault, match="'fractions:Fraction' is code from outside Foreword.*a run or a model folder may not"):
+    with pytest.raises(
+        Fault, match="'fractions:Fraction' is code from outside Foreword.*a run or a model folder may not"
+    ):
         TABLE.find("fractions:Fraction")

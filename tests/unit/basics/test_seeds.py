@@ -28,6 +28,7 @@ def test_permutations_differ_by_seed_and_are_not_nearly_the_order():
 def test_every_row_is_equally_likely_at_the_front():
     """The first of 8 rows over 4,000 seeds: uniform."""
     from scipy.stats import chisquare
+
     first = np.bincount([Permutation(8, seed)[0] for seed in range(4000)], minlength=8)
     assert chisquare(first).pvalue > 0.001
 

@@ -6,12 +6,19 @@ from hypothesis import strategies as st
 
 from foreword.basics import toml
 
-scalars = st.one_of(st.booleans(), st.integers(-10**12, 10**12), st.floats(allow_nan=False),
-                    st.text(st.characters(exclude_categories=["Cs"]), max_size=20))
+scalars = st.one_of(
+    st.booleans(),
+    st.integers(-(10**12), 10**12),
+    st.floats(allow_nan=False),
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
+)
 keys = st.from_regex(r"[a-z][a-z_0-9\-]{0,8}", fullmatch=True)
 inline = st.dictionaries(keys, scalars, max_size=3)
-tables = st.recursive(st.dictionaries(keys, st.one_of(scalars, st.lists(scalars, max_size=3), st.lists(inline, max_size=2)), max_size=4),
-                      lambda inner: st.dictionaries(keys, st.one_of(scalars, inner), max_size=4), max_leaves=8)
+tables = st.recursive(
+    st.dictionaries(keys, st.one_of(scalars, st.lists(scalars, max_size=3), st.lists(inline, max_size=2)), max_size=4),
+    lambda inner: st.dictionaries(keys, st.one_of(scalars, inner), max_size=4),
+    max_leaves=8,
+)
 
 
 @settings(max_examples=80, deadline=None)
@@ -28,7 +35,19 @@ def test_lines_are_where_keys_stand(tmp_path):
     assert lines == {("a",): 1, ("b", "c"): 3, ("b", "c", "d"): 4, ("b", "c", "f"): 5, ("g",): 6, ("g", "h", "i"): 7}
 
 
-@pytest.mark.parametrize(("text", "value"), [("3", 3), ("1e-3", 0.001), ("true", True), ("plain words", "plain words"), ("[1, 2]", [1, 2]),
-                                             ('"60s"', "60s"), ("60s", "60s"), ('{ kind = "sgd" }', {"kind": "sgd"}), ("", "")])
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("3", 3),
+        ("1e-3", 0.001),
+        ("true", True),
+        ("plain words", "plain words"),
+        ("[1, 2]", [1, 2]),
+        ('"60s"', "60s"),
+        ("60s", "60s"),
+        ('{ kind = "sgd" }', {"kind": "sgd"}),
+        ("", ""),
+    ],
+)
 def test_what_is_written_after_set(text, value):
     assert toml.value(text) == value

@@ -15,8 +15,17 @@ SIZES = {"large": 37, "middle": 16, "small": 3}
 
 def cutter(seed: int = 3, batch_size: int = 4) -> TaskCutter:
     draw = np.random.default_rng(0)
-    return TaskCutter({name: [EncodedExample((number,), (EncodedText(np.arange(int(draw.integers(3, 20)))),)) for number in range(count)]
-                       for name, count in SIZES.items()}, batch_size, seed)
+    return TaskCutter(
+        {
+            name: [
+                EncodedExample((number,), (EncodedText(np.arange(int(draw.integers(3, 20)))),))
+                for number in range(count)
+            ]
+            for name, count in SIZES.items()
+        },
+        batch_size,
+        seed,
+    )
 
 
 def told(rows: list[Row]) -> list[tuple[str, int]]:
@@ -31,7 +40,8 @@ def test_an_epoch_has_every_mini_batch_of_every_task_once() -> None:
         assert all(len({task for task, _ in batch}) == 1 for batch in batches), "a batch is of one task"
         assert Counter(batch[0][0] for batch in batches) == {"large": 10, "middle": 4, "small": 1}
         assert Counter(one for batch in batches for one in batch) == Counter(
-            (name, number) for name, count in SIZES.items() for number in range(count))
+            (name, number) for name, count in SIZES.items() for number in range(count)
+        )
         sizes = {name: {len(batch) for batch in batches if batch[0][0] == name} for name in SIZES}
         assert all(max(some) - min(some) <= 1 and max(some) <= 4 for some in sizes.values())
 
@@ -48,6 +58,7 @@ def test_the_seed_and_the_epoch_decide_the_order() -> None:
     def order(seed: int, epoch: int) -> list[str]:
         made = cutter(seed)
         return [made.batch(step)[0] for step in range(epoch * 15, epoch * 15 + 15)]
+
     assert order(3, 0) == order(3, 0)
     assert order(3, 0) != order(3, 1)
     assert order(3, 0) != order(4, 0)

@@ -24,7 +24,9 @@ def rows_of_epoch(cutter, batch_size: int, count: int, epoch: int = 0) -> list:
     return [row for row in found if first <= row.number < stop]
 
 
-@pytest.mark.parametrize(("tokens", "length", "batch"), [(101, 10, 4), (100, 10, 3), (57, 7, 8), (9, 8, 1), (1000, 1, 16)])
+@pytest.mark.parametrize(
+    ("tokens", "length", "batch"), [(101, 10, 4), (100, 10, 3), (57, 7, 8), (9, 8, 1), (1000, 1, 16)]
+)
 @pytest.mark.parametrize("epoch", [0, 1, 5])
 def test_windows_cover_the_ring_once_per_epoch(tokens, length, batch, epoch):
     cutter = causal(Windows(length=length)).over(Numbered(tokens), batch, seed=3)
@@ -32,7 +34,7 @@ def test_windows_cover_the_ring_once_per_epoch(tokens, length, batch, epoch):
     targets = Counter()
     for row in rows_of_epoch(cutter, batch, cutter.count, epoch):
         assert len(row.ids) == length + 1
-        assert np.array_equal((row.ids[:-1] + 1) % tokens, row.ids[1:])        # a stretch of the ring
+        assert np.array_equal((row.ids[:-1] + 1) % tokens, row.ids[1:])  # a stretch of the ring
         targets.update(row.ids[1:].tolist())
     assert set(targets.values()) == {1}
     assert len(targets) == cutter.count * length > tokens - 1 - length
@@ -90,7 +92,7 @@ def test_documents_are_cut_but_never_across():
             owners = {int(np.searchsorted(ends, i, side="right")) for i in row.ids[1:]}
             assert len(owners) == 1
             start = ([0] + ends)[owners.pop()]
-            assert row.ids[0] == row.ids[1] - 1 if row.ids[1] > 0 else row.ids[0] == -7     # what came before is context
+            assert row.ids[0] == row.ids[1] - 1 if row.ids[1] > 0 else row.ids[0] == -7  # what came before is context
             assert row.ids[1] >= start
             targets.update(row.ids[1:].tolist())
         assert targets == Counter(range(60))
@@ -140,7 +142,10 @@ def test_a_batch_does_not_depend_on_the_batches_before(kind):
 def test_ranks_are_disjoint_and_together_the_batch(kind, world):
     """Also where a batch straddles two epochs: rows are asked for one by one, and all at once."""
     whole = over(kind, store_for(kind), 6)
-    streams = [Stream(over(kind, store_for(kind), 6), lambda rows: list(map(seen, rows)), 6, rank, world) for rank in range(world)]
+    streams = [
+        Stream(over(kind, store_for(kind), 6), lambda rows: list(map(seen, rows)), 6, rank, world)
+        for rank in range(world)
+    ]
     for step in range(90):
         ranks = [row for stream in streams for row in stream.batch(step)]
         assert ranks == list(map(seen, whole.rows(step, 0, 6))), f"step {step}"
@@ -150,10 +155,14 @@ def test_ranks_are_disjoint_and_together_the_batch(kind, world):
 @every_cut
 def test_another_seed_is_another_order(kind):
     if kind in ("lanes", "runs"):
-        assert list(map(seen, over(kind, store_for(kind), 6, 0).rows(0, 0, 6)))[0][1] == seen(over(kind, store_for(kind), 6, 1).rows(0, 0, 6)[0])[1]
+        assert (
+            list(map(seen, over(kind, store_for(kind), 6, 0).rows(0, 0, 6)))[0][1]
+            == seen(over(kind, store_for(kind), 6, 1).rows(0, 0, 6)[0])[1]
+        )
         return
     assert [row.ids.tolist() for row in over(kind, store_for(kind), 6, 0).rows(0, 0, 6)] != [
-        row.ids.tolist() for row in over(kind, store_for(kind), 6, 1).rows(0, 0, 6)]
+        row.ids.tolist() for row in over(kind, store_for(kind), 6, 1).rows(0, 0, 6)
+    ]
 
 
 @every_cut

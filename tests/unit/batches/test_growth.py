@@ -57,7 +57,8 @@ def test_rows_are_one_endless_row_of_rows(kind):
     """What growing batches and mixtures count on: where a row falls among batches does not change it."""
     for step, first, stop in ((0, 2, 6), (7, 0, 6), (93, 3, 5)):
         assert list(map(seen, over(kind, store_for(kind), 6).rows(step, first, stop))) == list(
-            map(seen, over(kind, store_for(kind), 6).rows(0, 6 * step + first, 6 * step + stop)))
+            map(seen, over(kind, store_for(kind), 6).rows(0, 6 * step + first, 6 * step + stop))
+        )
 
 
 def test_a_growing_stream_reads_the_same_rows_in_other_portions():

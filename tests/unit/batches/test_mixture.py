@@ -16,8 +16,8 @@ from foreword.batches.stream import Growth, Stream
 from tests.numbered import Numbered
 from tests.rows import causal
 
-GPT3 = [0.60, 0.22, 0.08, 0.08, 0.03]          # Brown et al. 2020, table 2.2: they add up to 1.01
-SIZES = [4100, 190, 120, 550, 30]              # hundred millions of tokens, there
+GPT3 = [0.60, 0.22, 0.08, 0.08, 0.03]  # Brown et al. 2020, table 2.2: they add up to 1.01
+SIZES = [4100, 190, 120, 550, 30]  # hundred millions of tokens, there
 
 
 def offset(tokens: int, source: int, ends: list[int] | None = None) -> Numbered:
@@ -90,7 +90,7 @@ def test_every_source_is_read_whole_epoch_by_epoch():
     seen = [row for step in range(200) for row in mixed.rows(step, 0, 50) if source_of(row) == 4]
     assert len(seen) > 8 * 30
     for epoch in range(8):
-        targets = Counter(int(i) for row in seen[epoch * 30: (epoch + 1) * 30] for i in row.ids[1:])
+        targets = Counter(int(i) for row in seen[epoch * 30 : (epoch + 1) * 30] for i in row.ids[1:])
         assert len(targets) == 240
         assert set(targets.values()) == {1}
 
@@ -107,7 +107,9 @@ def test_a_batch_is_a_pure_function_of_its_step():
         fresh = cutter(batch_size=6).rows(step, 0, 6)
         assert list(map(told, fresh)) == list(map(told, used.rows(step, 0, 6)))
         assert [row.number for row in fresh] == list(range(6 * step, 6 * step + 6))
-    assert [source_of(r) for r in cutter(seed=1).rows(0, 0, 32)] != [source_of(r) for r in cutter(seed=0).rows(0, 0, 32)]
+    assert [source_of(r) for r in cutter(seed=1).rows(0, 0, 32)] != [
+        source_of(r) for r in cutter(seed=0).rows(0, 0, 32)
+    ]
 
 
 @pytest.mark.parametrize("world", [1, 2, 3, 6])
@@ -138,7 +140,9 @@ def test_weights_are_tokens_also_where_rows_differ_in_length():
 def test_a_single_store_is_cut_as_ever():
     store = Numbered(500)
     alone = cutter_over(store, causal(Windows(length=8)), 4, 3)
-    assert list(map(told, alone.rows(5, 0, 4))) == list(map(told, causal(Windows(length=8)).over(store, 4, 3).rows(5, 0, 4)))
+    assert list(map(told, alone.rows(5, 0, 4))) == list(
+        map(told, causal(Windows(length=8)).over(store, 4, 3).rows(5, 0, 4))
+    )
 
 
 def test_what_cannot_be_mixed():
@@ -159,8 +163,13 @@ def test_stores_of_two_tokenizers_are_named(stores):
 
 def test_the_fingerprint_knows_content_and_weights():
     def data(weights, contents=("a", "b")):
-        made = Mixture("xy", weights, [SimpleNamespace(data=data, folder="f", split="train", tokens=1, documents=1) for data in contents])
+        made = Mixture(
+            "xy",
+            weights,
+            [SimpleNamespace(data=data, folder="f", split="train", tokens=1, documents=1) for data in contents],
+        )
         return made.data
+
     assert data([1, 1]) == data([2, 2])
     assert len({data([1, 1]), data([1, 2]), data([1, 1], "ba"), data([1, 1], "ac")}) == 4
 

@@ -77,11 +77,13 @@ def test_all_text_is_in_some_stretch():
         starts, stops, owners = stretches(store, 30, short, seed=0)
         covered = Counter(i for start, stop in zip(starts, stops) for i in range(start, stop))
         text = {i for i in range(162) if i + 1 not in ends}
-        single = {1, 160}          # documents of one token cannot be parted
+        single = {1, 160}  # documents of one token cannot be parted
         assert set(covered.values()) == {1}
         assert set(covered) == text - single
         assert (stops - starts <= 31).all()
-        assert all(start >= ([0] + ends)[owner] and stop < ends[owner] for start, stop, owner in zip(starts, stops, owners))
+        assert all(
+            start >= ([0] + ends)[owner] and stop < ends[owner] for start, stop, owner in zip(starts, stops, owners)
+        )
 
 
 def test_stretches_end_where_sentences_end():

@@ -18,8 +18,14 @@ from tests.rows import causal
 def made(tmp_path, sessions, tokenizer=None, weights=None):
     rows = [{"turns": turns, **({"weights": weights[i]} if weights else {})} for i, turns in enumerate(sessions)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    build_store([tmp_path / "a.jsonl"], tmp_path / "store", tokenizer or Byte(), documents="dialogues",
-                fractions=(1.0, 0.0, 0.0), workers=1)
+    build_store(
+        [tmp_path / "a.jsonl"],
+        tmp_path / "store",
+        tokenizer or Byte(),
+        documents="dialogues",
+        fractions=(1.0, 0.0, 0.0),
+        workers=1,
+    )
     return TokenStore.open(tmp_path / "store")
 
 
@@ -41,7 +47,9 @@ def test_what_is_answered_is_cut_from_the_left_and_a_reply_that_fills_a_row_is_l
     cutter = causal(Sessions(length=11)).over(store, 1, 0)
     assert {text(row, store) for row in cutter.rows(0, 0, int(cutter.epoch))} == {"56789|abcde|", "AAAAAAAAA|z|"}
     assert cutter.left_out == 1
-    assert "1 reply is too long to stand in a row with anything it answers, and is not learned." in capsys.readouterr().err
+    assert (
+        "1 reply is too long to stand in a row with anything it answers, and is not learned." in capsys.readouterr().err
+    )
 
 
 def test_every_reply_stands_in_exactly_one_row_behind_what_it_answers():
@@ -84,7 +92,9 @@ def test_rows_of_like_length_stand_together(tmp_path):
     lengths = [length for batch in batches for length in batch]
     mixed = [list(chance(0, i).choice(lengths, 8)) for i in range(32)]
     assert padding < 0.05 < sum(max(batch) * 8 - sum(batch) for batch in mixed) / sum(map(sum, mixed))
-    assert sorted(max(batch) for batch in batches) != [max(batch) for batch in batches], "the short ones do not come first"
+    assert sorted(max(batch) for batch in batches) != [max(batch) for batch in batches], (
+        "the short ones do not come first"
+    )
 
 
 def test_a_turn_of_weight_0_is_not_learned_with_its_end(tmp_path):

@@ -24,11 +24,17 @@ def test_every_contender_has_its_own_name_and_folder(base: Path, tmp_path: Path)
     for path in (other, same_name):
         shutil.copytree(base, path)
     whole, how = task("classify"), Tuning(epochs=7)
-    first, *rivals = contenders(base, whole, how, Plan(compare=("scratch", "shuffled-labels", str(other)), layers=(None, 0, 1)))
+    first, *rivals = contenders(
+        base, whole, how, Plan(compare=("scratch", "shuffled-labels", str(other)), layers=(None, 0, 1))
+    )
     assert (first.name, first.place, first.layers, first.how) == ("gpt2", "", 2, how)
     assert [(one.name, one.place) for one in rivals] == [
-        ("0 layers", "layers-0"), ("1 layer", "layers-1"), ("scratch", "scratch"), ("shuffled-labels", "shuffled-labels"),
-        ("bert", "model-bert")]
+        ("0 layers", "layers-0"),
+        ("1 layer", "layers-1"),
+        ("scratch", "scratch"),
+        ("shuffled-labels", "shuffled-labels"),
+        ("bert", "model-bert"),
+    ]
     assert [one.how.layers for one in rivals] == [0, 1, None, None, None]
     assert [one.layers for one in rivals] == [0, 1, None, None, None]
     assert [one.how.init for one in rivals] == ["pretrained", "pretrained", "scratch", "pretrained", "pretrained"]
@@ -43,7 +49,11 @@ def test_every_contender_has_its_own_name_and_folder(base: Path, tmp_path: Path)
 def test_every_combination_of_varied_settings_is_a_contender(base: Path) -> None:
     how = Tuning(settings=("training.clip=1.0",))
     first, second = contenders(base, task("classify"), how, Plan(vary=("objective.read=place,mean",)))
-    assert (first.name, first.place, first.how.settings) == ("objective.read=place", "", ("training.clip=1.0", "objective.read=place"))
+    assert (first.name, first.place, first.how.settings) == (
+        "objective.read=place",
+        "",
+        ("training.clip=1.0", "objective.read=place"),
+    )
     assert (second.name, second.place) == ("objective.read=mean", "read-mean")
     assert second.how.settings == ("training.clip=1.0", "objective.read=mean")
 
@@ -55,8 +65,14 @@ def test_what_cannot_be_compared_is_said_before(base: Path, tmp_path: Path) -> N
         return str(fault.value)
 
     said = refused(Plan(compare=("scrach", "scratch", "scratch", "runs/none", str(base), "pretrained")))
-    for words in ("--compare scrach: it must be one of", "Did you mean scratch?", "--compare scratch: that is in the table already",
-                  "--compare runs/none: it must be", f"--compare {base}: that is in", "--compare pretrained: that is in"):
+    for words in (
+        "--compare scrach: it must be one of",
+        "Did you mean scratch?",
+        "--compare scratch: that is in the table already",
+        "--compare runs/none: it must be",
+        f"--compare {base}: that is in",
+        "--compare pretrained: that is in",
+    ):
         assert words in said, words
     (tmp_path / "empty").mkdir()
     assert "empty" in refused(Plan(compare=(str(tmp_path / "empty"),)))

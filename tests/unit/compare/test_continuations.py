@@ -32,9 +32,11 @@ def test_the_text_and_the_models_continue_the_same_prompt():
         assert all(len(text) <= REST + 4 for text in one.texts.values())
 
 
-@pytest.mark.parametrize("text", [TABLE, CHINESE, "three short words", "word", "a b"], ids=["table", "Chinese", "short", "word", "tiny"])
+@pytest.mark.parametrize(
+    "text", [TABLE, CHINESE, "three short words", "word", "a b"], ids=["table", "Chinese", "short", "word", "tiny"]
+)
 def test_any_text_will_do_where_there_is_no_prose(text):
-    one, = continuations({"parrot": Parrot()}, [text], 3)
+    (one,) = continuations({"parrot": Parrot()}, [text], 3)
     assert one.prompt
     assert text.startswith(one.prompt + one.texts["the text itself"].removesuffix(" ..."))
 

@@ -27,27 +27,52 @@ THREE = ("entailment", "neutral", "contradiction")
 
 def pairs(name: str, labels: Sequence[str], gold: Sequence[str], parted: bool = False) -> LabelledTask:
     """The second text of each pair is what will be said of it."""
-    some = tuple(Example(str(n), ("a text", said), label) for n, (label, said) in enumerate(label.split(">") for label in gold))
+    some = tuple(
+        Example(str(n), ("a text", said), label) for n, (label, said) in enumerate(label.split(">") for label in gold)
+    )
     third = len(some) // 3
-    splits = (some[:third], some[third: 2 * third], some[2 * third:]) if parted else ((), (), some)
-    return LabelledTask(name, PairClassification(first="{a}", second="{b}", label="{l}"), tuple(labels), *splits, one_file=parted)
+    splits = (some[:third], some[third : 2 * third], some[2 * third :]) if parted else ((), (), some)
+    return LabelledTask(
+        name, PairClassification(first="{a}", second="{b}", label="{l}"), tuple(labels), *splits, one_file=parted
+    )
 
 
 def parrot(labels: Sequence[str] = THREE, home: Sequence[tuple[str, str]] = (), task: str = "snli") -> ScoredModel:
-    return ScoredModel(task, ("pair",), tuple(labels), "parrot", lambda examples: [one.texts[1] for one in examples], home, frozenset([task]))
+    return ScoredModel(
+        task,
+        ("pair",),
+        tuple(labels),
+        "parrot",
+        lambda examples: [one.texts[1] for one in examples],
+        home,
+        frozenset([task]),
+    )
 
 
 def test_three_labels_meet_two() -> None:
     """By hand: entails and not meet neutral and contradiction on one side; 4 of 5 are right."""
-    other = pairs("scitail", ("entails", "neutral"), [
-        "entails>entailment", "entails>neutral", "neutral>neutral", "neutral>contradiction", "neutral>contradiction"])
-    home = [("entailment", "entailment"), ("neutral", "contradiction"), ("contradiction", "entailment"), ("neutral", "neutral")]
+    other = pairs(
+        "scitail",
+        ("entails", "neutral"),
+        ["entails>entailment", "entails>neutral", "neutral>neutral", "neutral>contradiction", "neutral>contradiction"],
+    )
+    home = [
+        ("entailment", "entailment"),
+        ("neutral", "contradiction"),
+        ("contradiction", "entailment"),
+        ("neutral", "neutral"),
+    ]
     found = cross(parrot(home=home), other)
-    assert (found.learned, found.task, found.joined, found.labels) == ("snli", "scitail", True, ("entailment", "not_entailment"))
+    assert (found.learned, found.task, found.joined, found.labels) == (
+        "snli",
+        "scitail",
+        True,
+        ("entailment", "not_entailment"),
+    )
     assert found.scores[0].value == pytest.approx(4 / 5)
     assert found.balanced == pytest.approx((1 / 2 + 3 / 3) / 2)
     assert found.commonest == pytest.approx(3 / 5)
-    assert found.drop == pytest.approx(3 / 4 - 4 / 5)          # at home neutral for contradiction is right when they are joined
+    assert found.drop == pytest.approx(3 / 4 - 4 / 5)  # at home neutral for contradiction is right when they are joined
     entailment, other_one = 2 * 1 / (1 + 2), 2 * 3 / (4 + 3)
     assert found.scores[1].value == pytest.approx((entailment + other_one) / 2)
     low, high = found.scores[0].interval
@@ -56,7 +81,9 @@ def test_three_labels_meet_two() -> None:
 
 
 def test_two_labels_meet_three() -> None:
-    other = pairs("snli", THREE, ["entailment>entails", "neutral>neutral", "contradiction>neutral", "contradiction>entails"])
+    other = pairs(
+        "snli", THREE, ["entailment>entails", "neutral>neutral", "contradiction>neutral", "contradiction>entails"]
+    )
     found = cross(parrot(("entails", "neutral"), task="scitail"), other)
     assert found.scores[0].value == pytest.approx(3 / 4)
     assert found.drop is None
@@ -76,7 +103,10 @@ def test_labels_that_do_not_mean_the_same_are_refused() -> None:
         meanings(parrot(), task("tag", 8, 4, 4))
     odd, right = pairs("odd", ("yes", "no"), []), pairs("right", THREE, [])
     other = replace(parrot(("no", "yes")), name="other")
-    assert [(who.name, which.name) for who, which in matching([parrot(), other], [odd, right])] == [("other", "odd"), ("parrot", "right")]
+    assert [(who.name, which.name) for who, which in matching([parrot(), other], [odd, right])] == [
+        ("other", "odd"),
+        ("parrot", "right"),
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -109,11 +139,27 @@ def test_of_several_heads_those_that_fit_are_asked(tmp_path: Path) -> None:
 
 
 def test_table_matrix_and_file_say_the_same(tmp_path: Path) -> None:
-    sets = [pairs("snli", THREE, ["neutral>neutral", "entailment>neutral"]), pairs("scitail", ("entails", "neutral"), ["entails>entailment"] * 3)]
+    sets = [
+        pairs("snli", THREE, ["neutral>neutral", "entailment>neutral"]),
+        pairs("scitail", ("entails", "neutral"), ["entails>entailment"] * 3),
+    ]
     found = [cross(who, other) for who in (parrot(), replace(parrot(), name="second")) for other in sets]
     lines = list(crossed.report(found).lines())
-    assert lines[0].split() == ["model", "trained", "on", "tested", "on", "metric", "value", "95%", "interval", "examples", "balanced",
-                                "majority", "drop"]
+    assert lines[0].split() == [
+        "model",
+        "trained",
+        "on",
+        "tested",
+        "on",
+        "metric",
+        "value",
+        "95%",
+        "interval",
+        "examples",
+        "balanced",
+        "majority",
+        "drop",
+    ]
     assert lines[1].split()[:5] == ["parrot", "snli", "snli", "accuracy", "50.0"]
     assert lines[-1] == "snli on scitail: labels joined to entailment, not_entailment."
     drawn = crossed.matrix(found).svg()

@@ -30,7 +30,10 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def found(where: Study) -> list[tuple[object, ...]]:
-    return [(row.name, row.labels, row.tests, tuple(one.answers for one in row.seeds), row.over_examples) for row in where.results]
+    return [
+        (row.name, row.labels, row.tests, tuple(one.answers for one in row.seeds), row.over_examples)
+        for row in where.results
+    ]
 
 
 @pytest.mark.thorough
@@ -38,21 +41,24 @@ def test_in_parallel_is_as_one_after_the_other(base: Path, tmp_path: Path, capfd
     whole, before = task("classify", 48), torch.get_num_threads()
     plan = Plan(2, compare=("scratch", "shuffled-labels"))
     try:
-        torch.set_num_threads(1)                        # as those side by side: then not a bit differs
+        torch.set_num_threads(1)  # as those side by side: then not a bit differs
         alone = study(base, whole, tmp_path / "alone", QUICK, replace(plan, jobs=1))
         beside = study(base, whole, tmp_path / "beside", QUICK, replace(plan, jobs=2))
     finally:
         torch.set_num_threads(before)
     assert found(alone) == found(beside)
     assert beside.kept is not None
-    assert beside.kept.name == alone.kept.name          # type: ignore[union-attr]
+    assert beside.kept.name == alone.kept.name  # type: ignore[union-attr]
     assert len(list((tmp_path / "beside").rglob("model/config.json"))) == 1, "only the best is kept"
     assert not list((tmp_path / "beside").rglob("*.log")), "what finished has nothing left to say"
     assert found(study(base, whole, tmp_path / "beside", QUICK, replace(plan, jobs=2))) == found(beside)
 
 
 def jobs(base: Path, where: Path, *rates: float) -> list[FinetuneJob]:
-    return [FinetuneJob(base, where / f"seed-{seed}", replace(QUICK, seed=seed, learning_rate=rate), seed) for seed, rate in enumerate(rates)]
+    return [
+        FinetuneJob(base, where / f"seed-{seed}", replace(QUICK, seed=seed, learning_rate=rate), seed)
+        for seed, rate in enumerate(rates)
+    ]
 
 
 @pytest.mark.thorough

@@ -27,7 +27,7 @@ from foreword.transfer.tuning import Tuning
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
-T2, T4 = 4.302652729911275, 2.7764451051977987        # Student's t, 97.5%, with 2 and 4 degrees of freedom (any table)
+T2, T4 = 4.302652729911275, 2.7764451051977987  # Student's t, 97.5%, with 2 and 4 degrees of freedom (any table)
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +44,9 @@ def seed_results(task: LabelledTask, *answers: list[str], dev: float = 0.5) -> t
 
 
 def test_mean_spread_and_interval_are_those_of_a_sheet_of_paper() -> None:
-    row = Result("x", 16, tuple(SeedResult(seed, 0.1 * seed, test, ()) for seed, test in enumerate([0.5, 0.6, 0.7, 0.8, 0.9])))
+    row = Result(
+        "x", 16, tuple(SeedResult(seed, 0.1 * seed, test, ()) for seed, test in enumerate([0.5, 0.6, 0.7, 0.8, 0.9]))
+    )
     assert row.dev == pytest.approx(0.2)
     assert row.test == pytest.approx(0.7)
     spread = math.sqrt((0.04 + 0.01 + 0 + 0.01 + 0.04) / 4)
@@ -55,10 +57,12 @@ def test_mean_spread_and_interval_are_those_of_a_sheet_of_paper() -> None:
 
 def test_a_mean_stays_where_the_metric_can_be_and_a_difference_does_not() -> None:
     whole = task("classify", test=8)
-    row = Significance(whole).bounded(Result("x", 16, tuple(SeedResult(seed, 0.5, test, ("good",) * 8) for seed, test in enumerate([0.5, 1.0]))))
+    row = Significance(whole).bounded(
+        Result("x", 16, tuple(SeedResult(seed, 0.5, test, ("good",) * 8) for seed, test in enumerate([0.5, 1.0])))
+    )
     assert over_seeds(row.tests)[1] > 1.5
     assert row.over_seeds == (0.0, 1.0)
-    assert Significance(task("similarity")).measure.within == (-1.0, 1.0)                       # a correlation
+    assert Significance(task("similarity")).measure.within == (-1.0, 1.0)  # a correlation
     assert Difference(16, "x", "y", (-0.5, 0.5), (0.0, 0.0)).over_seeds[0] < -1
     assert math.isnan(Significance(whole).bounded(Result("x", 16, row.seeds[:1])).over_seeds[0])
 
@@ -72,7 +76,10 @@ def test_the_paired_interval_is_that_of_the_differences() -> None:
     def but(count: int) -> list[str]:
         return wrong[:count] + right[count:]
 
-    one, other = Result("a", 16, seed_results(whole, but(0), but(3), but(5))), Result("b", 16, seed_results(whole, but(1), but(4), but(7)))
+    one, other = (
+        Result("a", 16, seed_results(whole, but(0), but(3), but(5))),
+        Result("b", 16, seed_results(whole, but(1), but(4), but(7))),
+    )
     apart = Significance(whole).difference(one, other)
     assert apart.each == pytest.approx((1 / 8, 1 / 8, 2 / 8))
     mean, spread = 1 / 6, math.sqrt(((1 / 24) ** 2 * 2 + (1 / 12) ** 2) / 2)
@@ -87,7 +94,7 @@ def test_examples_are_drawn_once_for_all_seeds_and_both_rows() -> None:
     worth = Significance(whole)
     same = Result("a", 16, seed_results(whole, none[:4] + right[4:], none[:6] + right[6:]))
     assert worth.difference(same, same).over_examples == pytest.approx((0, 0))
-    low, high = worth.difference(same, Result("b", 16, seed_results(whole, none))).over_examples           # one try beside each
+    low, high = worth.difference(same, Result("b", 16, seed_results(whole, none))).over_examples  # one try beside each
     draws = np.random.default_rng(1).multinomial(12, [1 / 12] * 12, 20000)
     better = np.asarray([0] * 4 + [0.5] * 2 + [1.0] * 6)
     assert (low, high) == pytest.approx(np.quantile(draws @ better / 12, [0.025, 0.975]), abs=0.05)
@@ -103,9 +110,12 @@ def test_knowing_nothing_is_the_same_answer_to_everything(kind: str) -> None:
 
 
 def test_an_ensemble_is_the_mean_of_the_scores() -> None:
-    lines = [{"answer": "a", "scores": {"a": 0.6, "b": 0.4}}, {"answer": "a", "scores": {"a": 0.55, "b": 0.45}},
-             {"answer": "b", "scores": {"a": 0.1, "b": 0.9}}]
-    assert transfer_kind_of("classify").combined(lines) == "b"                     # 1.25 to 1.75, though two of three say a
+    lines = [
+        {"answer": "a", "scores": {"a": 0.6, "b": 0.4}},
+        {"answer": "a", "scores": {"a": 0.55, "b": 0.45}},
+        {"answer": "b", "scores": {"a": 0.1, "b": 0.9}},
+    ]
+    assert transfer_kind_of("classify").combined(lines) == "b"  # 1.25 to 1.75, though two of three say a
     assert transfer_kind_of("similarity").combined([{"answer": 1.0}, {"answer": 4.0}]) == 2.5
     assert transfer_kind_of("choice").combined([{"answer": 0, "scores": {"0": 0.2, "1": 0.8}}]) == 1
 
@@ -132,9 +142,13 @@ def test_a_study_runs_every_setting_with_every_seed(base: Path, tmp_path: Path) 
     whole = task("classify")
     found = study(base, whole, tmp_path / "out", QUICK, Plan(2, curve=(16, None), compare=("scratch",), ensemble=True))
     assert [(row.name, row.labels) for row in found.results] == [
-        (name, size) for size in (16, None) for name in ("pretrained", "scratch", "ensemble", "TF-IDF", "bag of features")] + [("majority", None)]
+        (name, size)
+        for size in (16, None)
+        for name in ("pretrained", "scratch", "ensemble", "TF-IDF", "bag of features")
+    ] + [("majority", None)]
     assert [(one.labels, one.minus) for one in found.differences] == [
-        (size, name) for size in (16, None) for name in ("scratch", "TF-IDF", "bag of features")]
+        (size, name) for size in (16, None) for name in ("scratch", "TF-IDF", "bag of features")
+    ]
     for row, inside in zip(found.results[:2], ("", "scratch")):
         for seed, one in enumerate(row.seeds):
             run = RunFolder(tmp_path / "out" / "labels-16" / inside / f"seed-{seed}")
@@ -145,12 +159,15 @@ def test_a_study_runs_every_setting_with_every_seed(base: Path, tmp_path: Path) 
             assert passport["task"]["examples"]["train"] == 16
             assert one.dev == passport["scores"]["dev"]["accuracy"]["value"]
             assert one.test == pytest.approx(passport["scores"]["test"]["accuracy"]["value"])
-    assert [len(row.seeds) for row in found.find("TF-IDF")] == [2, 1]         # each seed's own 16 labels; all are all
+    assert [len(row.seeds) for row in found.find("TF-IDF")] == [2, 1]  # each seed's own 16 labels; all are all
 
 
 def outcome(found: Study) -> list[tuple]:
-    return [(row.name, row.labels, row.rate, row.batch, row.chosen, row.dev, row.collapsed, row.median.seed)
-            for row in found.results if row.seeds[0].run]
+    return [
+        (row.name, row.labels, row.rate, row.batch, row.chosen, row.dev, row.collapsed, row.median.seed)
+        for row in found.results
+        if row.seeds[0].run
+    ]
 
 
 def test_test_has_no_say(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,24 +183,32 @@ def test_test_has_no_say(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sum(row.chosen for row in cells) == 1
     assert max(cells, key=lambda row: row.dev).chosen
     assert one.find("pretrained")[0].test == pytest.approx(1 - two.find("pretrained")[0].test)
-    assert [row.rate for row in cells] == pytest.approx([rate * 24 for rate in (2e-5, 3e-5, 5e-5)])      # 768 / 32 times as large
+    assert [row.rate for row in cells] == pytest.approx(
+        [rate * 24 for rate in (2e-5, 3e-5, 5e-5)]
+    )  # 768 / 32 times as large
 
 
 @pytest.mark.thorough
 def test_of_several_rates_dev_chooses_for_every_beginning(base: Path, tmp_path: Path) -> None:
     """One rate at which nothing is learned, one at which everything is: each is tried, in a folder of its own."""
-    found = study(base, task("classify", 48), tmp_path / "out", replace(QUICK, epochs=8, learning_rate=None),
-                  Plan(2, rates=(1e-9, 3e-3), compare=("scratch",)))
+    found = study(
+        base,
+        task("classify", 48),
+        tmp_path / "out",
+        replace(QUICK, epochs=8, learning_rate=None),
+        Plan(2, rates=(1e-9, 3e-3), compare=("scratch",)),
+    )
     tuned = [row for row in found.results if row.seeds[0].run]
     assert [(row.name, row.rate, row.chosen) for row in tuned] == [
-        (name, rate, rate == 3e-3) for name in ("pretrained", "scratch") for rate in (1e-9, 3e-3)]
+        (name, rate, rate == 3e-3) for name in ("pretrained", "scratch") for rate in (1e-9, 3e-3)
+    ]
     assert (tmp_path / "out" / "rate-3.00e-03-batch-16" / "seed-1").is_dir()
     assert (tmp_path / "out" / "scratch" / "rate-1.00e-09-batch-16" / "seed-0").is_dir()
 
 
 def test_a_seed_that_learned_nothing_has_collapsed_and_begins_again(base: Path, tmp_path: Path) -> None:
     whole = task("classify", 48)
-    half = replace(whole, dev=tuple(replace(one, texts=("the day",)) for one in whole.dev))      # every answer is the same
+    half = replace(whole, dev=tuple(replace(one, texts=("the day",)) for one in whole.dev))  # every answer is the same
     found = study(base, half, tmp_path / "out", replace(QUICK, labels=16), Plan(2, restarts=1))
     row = found.results[0]
     assert found.floors == {16: 0.5}
@@ -193,7 +218,7 @@ def test_a_seed_that_learned_nothing_has_collapsed_and_begins_again(base: Path, 
         assert one.seed == seed
         first, again = (RunFolder(tmp_path / "out" / name) for name in (f"seed-{seed}", f"seed-{seed}-again-1"))
         assert again.passport()["seed"] == seed + AGAIN
-        assert first.passport()["data"] == again.passport()["data"]                            # the same examples
+        assert first.passport()["data"] == again.passport()["data"]  # the same examples
     learned = study(base, whole, tmp_path / "learned", replace(QUICK, epochs=8), Plan(2, restarts=1))
     assert learned.results[0].collapsed == 0
     assert not list((tmp_path / "learned").glob("*again*"))
@@ -229,15 +254,24 @@ def models(where: Path) -> set[str]:
     return {str(path.parent.parent.relative_to(where)) for path in where.rglob("model/config.json")}
 
 
-def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole, out = task("classify", 96), tmp_path / "out"
     plan = Plan(3, curve=(None, 16), compare=("scratch",), ensemble=True)
     found = study(base, whole, out, replace(QUICK, epochs=3), plan)
     runs = sorted(path.parent for path in out.rglob("recipe.toml"))
     assert len(runs) == 12
     for run in runs:
-        assert {path.name for path in run.iterdir()} - {"model"} == {"recipe.toml", "passport.json", "metrics.jsonl", "predictions.jsonl"}
-    best = max(found.find("pretrained")[0].seeds, key=lambda one: (one.dev, -one.seed))          # all labels, of equals the first
+        assert {path.name for path in run.iterdir()} - {"model"} == {
+            "recipe.toml",
+            "passport.json",
+            "metrics.jsonl",
+            "predictions.jsonl",
+        }
+    best = max(
+        found.find("pretrained")[0].seeds, key=lambda one: (one.dev, -one.seed)
+    )  # all labels, of equals the first
     assert found.kept == best.run
     assert models(out) == {str(best.run.relative_to(out))}
     told = [(run, (run / "metrics.jsonl").read_bytes()) for run in runs]
@@ -276,7 +310,9 @@ def failing(monkeypatch: pytest.MonkeyPatch, *seeds: int) -> None:
     monkeypatch.setattr(protocol, "finetune", wide)
 
 
-def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     whole, plan = task("classify", 64), Plan(3, ensemble=True)
     how = replace(QUICK, epochs=8)
     failing(monkeypatch, 1)
@@ -287,8 +323,10 @@ def test_a_loss_that_is_no_number_is_a_collapse_and_not_the_end(base: Path, tmp_
     assert row.seeds[1].answers == nothing.seeds[0].answers
     assert not list((tmp_path / "out" / "seed-1").glob("checkpoints/*"))
     assert "seed-1" not in models(tmp_path / "out")
-    assert found.find("ensemble")[0].seeds[0].answers == tuple(                      # of the two that say something
-        transfer_kind_of("classify").combined(lines) for lines in zip(*(read_predictions(one.run) for one in row.seeds[::2])))
+    assert found.find("ensemble")[0].seeds[0].answers == tuple(  # of the two that say something
+        transfer_kind_of("classify").combined(lines)
+        for lines in zip(*(read_predictions(one.run) for one in row.seeds[::2]))
+    )
     monkeypatch.setattr(RunLoop, "go", lambda self: pytest.fail("it would fail again"))
     assert study(base, whole, tmp_path / "out", how, plan) == found
 
@@ -327,7 +365,13 @@ def test_other_failures_end_it(fault: Fault, base: Path, tmp_path: Path, monkeyp
 @pytest.mark.thorough
 def test_a_model_beside_its_own_copy_is_no_better(base: Path, tmp_path: Path) -> None:
     shutil.copytree(base, tmp_path / "copy")
-    found = study(base, task("classify", 48), tmp_path / "out", QUICK, Plan(2, curve=(16, None), compare=(str(tmp_path / "copy"),)))
+    found = study(
+        base,
+        task("classify", 48),
+        tmp_path / "out",
+        QUICK,
+        Plan(2, curve=(16, None), compare=(str(tmp_path / "copy"),)),
+    )
     assert [row.name for row in found.results[:2]] == ["gpt2", "copy"]
     beside = [one for one in found.differences if one.minus == "copy"]
     assert [one.labels for one in beside] == [16, None]
@@ -338,9 +382,15 @@ def test_a_model_beside_its_own_copy_is_no_better(base: Path, tmp_path: Path) ->
 def test_all_layers_are_as_many_as_there_are(base: Path, tmp_path: Path) -> None:
     """Two of two transferred are the whole network; none of them is another."""
     found = study(base, task("classify", 48), tmp_path / "out", QUICK, Plan(2, layers=(0, 2, None)))
-    assert [(row.name, row.layers) for row in found.results[:3]] == [("pretrained", 2), ("0 layers", 0), ("2 layers", 2)]
-    weights = {place: [RunFolder(tmp_path / "out" / place / f"seed-{seed}").passport()["start"]["weights"] for seed in (0, 1)]
-               for place in ("", "layers-0", "layers-2")}
+    assert [(row.name, row.layers) for row in found.results[:3]] == [
+        ("pretrained", 2),
+        ("0 layers", 0),
+        ("2 layers", 2),
+    ]
+    weights = {
+        place: [RunFolder(tmp_path / "out" / place / f"seed-{seed}").passport()["start"]["weights"] for seed in (0, 1)]
+        for place in ("", "layers-0", "layers-2")
+    }
     assert weights[""] == weights["layers-2"]
     assert not set(weights[""]) & set(weights["layers-0"])
     assert [one.each for one in found.differences if one.minus == "2 layers"] == [(0, 0)]
@@ -349,7 +399,9 @@ def test_all_layers_are_as_many_as_there_are(base: Path, tmp_path: Path) -> None
 @pytest.mark.thorough
 def test_from_exchanged_labels_nothing_is_learned(base: Path, tmp_path: Path) -> None:
     whole, how = task("classify", 96, 40, 200), replace(QUICK, epochs=8)
-    found = study(base, whole, tmp_path / "out", replace(how, labels=64), Plan(3, compare=("shuffled-labels", "scratch")))
+    found = study(
+        base, whole, tmp_path / "out", replace(how, labels=64), Plan(3, compare=("shuffled-labels", "scratch"))
+    )
     row = {one.name: one for one in found.results}
     assert row["pretrained"].test > 0.9
     assert row["shuffled-labels"].test == pytest.approx(0.5, abs=0.2)
@@ -363,11 +415,15 @@ def test_from_exchanged_labels_nothing_is_learned(base: Path, tmp_path: Path) ->
 def test_with_few_labels_dev_is_small_for_everyone(base: Path, tmp_path: Path) -> None:
     whole = task("classify", 48, 700, 24)
     found = study(base, whole, tmp_path / "out", replace(QUICK, epochs=1), Plan(2, curve=(16, None), ensemble=True))
-    sizes = {path.parent.relative_to(tmp_path / "out").parts[0]: len(read_predictions(path.parent, "dev"))
-             for path in (tmp_path / "out").rglob("recipe.toml")}
+    sizes = {
+        path.parent.relative_to(tmp_path / "out").parts[0]: len(read_predictions(path.parent, "dev"))
+        for path in (tmp_path / "out").rglob("recipe.toml")
+    }
     assert sizes == {"labels-16": 500, "labels-all": 700}
     assert set(found.floors) == {16, None}
-    assert found.find("TF-IDF")[0].seeds[0].dev * 500 == pytest.approx(round(found.find("TF-IDF")[0].seeds[0].dev * 500))
+    assert found.find("TF-IDF")[0].seeds[0].dev * 500 == pytest.approx(
+        round(found.find("TF-IDF")[0].seeds[0].dev * 500)
+    )
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "classify"])
@@ -383,7 +439,15 @@ def test_everything_wrong_is_said_before_anything_is_done(base: Path, tmp_path: 
     plan = Plan(0, grid=True, curve=(5000,), restarts=-1, compare=("scrach",), ensemble=True)
     with pytest.raises(Fault) as found:
         study(base, whole, tmp_path / "out", replace(QUICK, labels=8), plan)
-    for words in ("--seeds 0", "--restarts -1", "--grid", "a label curve", "Did you mean scratch?", "no ensemble", "5,000"):
+    for words in (
+        "--seeds 0",
+        "--restarts -1",
+        "--grid",
+        "a label curve",
+        "Did you mean scratch?",
+        "no ensemble",
+        "5,000",
+    ):
         assert words in str(found.value), words
     assert not (tmp_path / "out").exists()
     with pytest.raises(Fault, match="that is in the table already"):

@@ -14,8 +14,11 @@ from tests.labelled import task
 
 def test_a_file_and_options_are_one(tmp_path: Path) -> None:
     file = tmp_path / "mine.toml"
-    file.write_text('model = "runs/gpt2"\ntask = "mrpc"\nlabels = [16, "all"]\nlearning_rate = 1e-3\ncompare = ["scratch"]\n'
-                    '[vary]\nobjective.read = ["first", "mean"]\n[set]\n"training.batch_size" = 8\n', encoding="utf-8")
+    file.write_text(
+        'model = "runs/gpt2"\ntask = "mrpc"\nlabels = [16, "all"]\nlearning_rate = 1e-3\ncompare = ["scratch"]\n'
+        '[vary]\nobjective.read = ["first", "mean"]\n[set]\n"training.batch_size" = 8\n',
+        encoding="utf-8",
+    )
     spec = read_study(str(file), {"seeds": 2, "labels": "64"})
     assert (spec.seeds, spec.labels, spec.learning_rate, spec.compare) == (2, ("64",), ("0.001",), ("scratch",))
     assert spec.varied() == ["objective.read=first,mean"]
@@ -25,8 +28,17 @@ def test_a_file_and_options_are_one(tmp_path: Path) -> None:
 
 
 def test_a_recipe_is_trained(tmp_path: Path) -> None:
-    spec = read_study("gpt2", {"data": "text", "size": "laptop", "seeds": 2, "budget": "5", "out": str(tmp_path),
-                               "vary": {"network.layers": "1,2"}})
+    spec = read_study(
+        "gpt2",
+        {
+            "data": "text",
+            "size": "laptop",
+            "seeds": 2,
+            "budget": "5",
+            "out": str(tmp_path),
+            "vary": {"network.layers": "1,2"},
+        },
+    )
     jobs = training_runs(spec)
     assert [job.folder.name for job in jobs] == [f"layers-{n}_seed-{seed}" for n in (1, 2) for seed in (0, 1)]
     assert {job.recipe.training.budget for job in jobs} == {"5"}
@@ -61,8 +73,11 @@ def test_a_curve_is_numbers_percents_and_all() -> None:
     whole = task("classify", 1000)
     assert label_counts(_listed("16, 64,all,16"), whole) == (16, 64, None)
     assert label_counts(_listed("0.2%,1%,12.5%,100%"), whole) == (2, 10, 125, None)
-    assert label_counts(_listed("10,1%,99.99%"), whole) == (10, None)                   # a hundredth is 10; a share of all but nothing is all
-    assert label_counts(_listed("10%"), task("rank", 300)) == (10,)                     # queries, not candidates
+    assert label_counts(_listed("10,1%,99.99%"), whole) == (
+        10,
+        None,
+    )  # a hundredth is 10; a share of all but nothing is all
+    assert label_counts(_listed("10%"), task("rank", 300)) == (10,)  # queries, not candidates
     for wrong in ("16;64", "0", "some", "-3", "0%", "101%", "1.5", "%", "1 %", "nan", "1e3"):
         with pytest.raises(Fault, match="--labels"):
             label_counts(_listed(wrong), whole)

@@ -21,17 +21,26 @@ def made(kind: str = "classify", seeds: int = 3) -> Study:
     significance = Significance(whole)
 
     def row(name: str, labels: int | None, tests: list[float], chosen: bool = True, tuned: bool = True) -> Result:
-        tries = tuple(SeedResult(seed, 0.5 + seed / 100, test, right, seed == 1, 10, Path(f"seed-{seed}") if tuned else None)
-                      for seed, test in enumerate(tests[:seeds]))
+        tries = tuple(
+            SeedResult(seed, 0.5 + seed / 100, test, right, seed == 1, 10, Path(f"seed-{seed}") if tuned else None)
+            for seed, test in enumerate(tests[:seeds])
+        )
         done = Result(name, labels, tries, 1e-3 if tuned else None, 16 if tuned else None, chosen)
         return significance.bounded(done) if chosen else done
 
-    rows = (row("pretrained", 16, [0.123, 0.124, 0.125], chosen=False), row("pretrained", 16, [0.7, 0.8, 0.9]),
-            row("TF-IDF", 16, [0.6, 0.6, 0.6], tuned=False), row("pretrained", None, [0.8, 0.8, 0.95]),
-            row("TF-IDF", None, [0.85], tuned=False), row("majority", None, [0.5], tuned=False))
-    apart = (Difference(16, "pretrained", "scratch", (0.1, 0.11, 0.12)[:seeds], (0.05, 0.2)),
-             Difference(16, "pretrained", "TF-IDF", (-0.1, 0.2, 0.3)[:seeds], (-0.2, 0.3)),
-             Difference(None, "pretrained", "TF-IDF", (-0.3, -0.31, -0.32)[:seeds], (-0.5, 0.1)))
+    rows = (
+        row("pretrained", 16, [0.123, 0.124, 0.125], chosen=False),
+        row("pretrained", 16, [0.7, 0.8, 0.9]),
+        row("TF-IDF", 16, [0.6, 0.6, 0.6], tuned=False),
+        row("pretrained", None, [0.8, 0.8, 0.95]),
+        row("TF-IDF", None, [0.85], tuned=False),
+        row("majority", None, [0.5], tuned=False),
+    )
+    apart = (
+        Difference(16, "pretrained", "scratch", (0.1, 0.11, 0.12)[:seeds], (0.05, 0.2)),
+        Difference(16, "pretrained", "TF-IDF", (-0.1, 0.2, 0.3)[:seeds], (-0.2, 0.3)),
+        Difference(None, "pretrained", "TF-IDF", (-0.3, -0.31, -0.32)[:seeds], (-0.5, 0.1)),
+    )
     return Study(whole, rows, apart, {16: 0.5, None: 0.5})
 
 
@@ -39,7 +48,19 @@ def test_the_table_holds_the_figures_and_hides_what_was_not_chosen() -> None:
     rows = study_report.rows(made())
     assert rows[0] == study_report.HEAD
     assert rows[1][5:] == ("51.0", "-", "-", "-", "-", "-", "-", "1 of 3")
-    assert rows[2][:11] == ("pretrained", "16", "0.001", "16", "3", "51.0", "80.0", "10.0", "70.0", "90.0", "55.2 to 100.0")
+    assert rows[2][:11] == (
+        "pretrained",
+        "16",
+        "0.001",
+        "16",
+        "3",
+        "51.0",
+        "80.0",
+        "10.0",
+        "70.0",
+        "90.0",
+        "55.2 to 100.0",
+    )
     assert rows[3][0] == "TF-IDF"
     assert rows[3][-1] == "-"
     found = study_report.values(made())["rows"][0]
@@ -49,12 +70,15 @@ def test_the_table_holds_the_figures_and_hides_what_was_not_chosen() -> None:
 
 def test_words_say_what_can_be_trusted() -> None:
     said = study_report.words(made())
-    assert said[0] == ("With 16 labels pretrained gets 80.0 on test (55.2 to 100.0 over seeds); TF-IDF 60.0, majority 50.0. "
-                       "1 of 3 seeds collapsed.")
+    assert said[0] == (
+        "With 16 labels pretrained gets 80.0 on test (55.2 to 100.0 over seeds); TF-IDF 60.0, majority 50.0. "
+        "1 of 3 seeds collapsed."
+    )
     assert said[2:] == [
         "With 16 labels pretrained is 11.0 above scratch: significant over seeds and over examples.",
         "With 16 labels pretrained is 13.3 above TF-IDF: it may be chance.",
-        "With all labels pretrained is 31.0 below TF-IDF: significant over seeds but not over examples."]
+        "With all labels pretrained is 31.0 below TF-IDF: significant over seeds but not over examples.",
+    ]
     assert study_report.words(made(seeds=1))[2].endswith("one seed is too few to tell.")
     assert any("fewer than 100 steps" in note for note in study_report.notes(made()))
 
@@ -62,11 +86,21 @@ def test_words_say_what_can_be_trusted() -> None:
 def test_the_page_says_how_many_of_dev_chose_and_which_seeds_diverged() -> None:
     study = made()
     whole = replace(study.task, dev=study.task.dev * 100)
-    lost = replace(study.results[1], seeds=tuple(replace(one, diverged=one.seed == 1) for one in study.results[1].seeds))
-    study = replace(study, task=whole, results=(study.results[0], lost, *study.results[2:]), floors={16: 0.5, None: 0.25}, kept=Path("seed-2"))
+    lost = replace(
+        study.results[1], seeds=tuple(replace(one, diverged=one.seed == 1) for one in study.results[1].seeds)
+    )
+    study = replace(
+        study,
+        task=whole,
+        results=(study.results[0], lost, *study.results[2:]),
+        floors={16: 0.5, None: 0.25},
+        kept=Path("seed-2"),
+    )
     assert study_report.rows(study)[2][-1] == "1 of 3 (1 diverged)"
     said = study_report.notes(study)
-    assert "Dev has 500 (with 16 labels), 800 (with all labels) examples, labels that were used too, and test 8." in said
+    assert (
+        "Dev has 500 (with 16 labels), 800 (with all labels) examples, labels that were used too, and test 8." in said
+    )
     assert any("not above 50.0 (with 16 labels), 25.0 (with all labels) on dev" in note for note in said)
     assert any("diverged" in note for note in said)
     assert study_report.words(study)[-1] == "The best run on dev is seed-2: only its model was kept."

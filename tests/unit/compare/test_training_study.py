@@ -11,15 +11,24 @@ from foreword.compare.training_study import Trained, report, training_jobs, trai
 from foreword.runs.folder import RunFolder
 from foreword.training.hardware import Hardware
 
-SMALL = ["network.layers=1", "network.width=16", "network.heads=2", "network.context=16", "training.batch_size=4",
-         "training.budget=4", "training.evaluate=1.0"]
+SMALL = [
+    "network.layers=1",
+    "network.width=16",
+    "network.heads=2",
+    "network.context=16",
+    "training.batch_size=4",
+    "training.budget=4",
+    "training.evaluate=1.0",
+]
 RATE = "training.optimizer.learning_rate"
 
 
 @pytest.mark.thorough
 def test_every_combination_runs_with_every_seed_and_the_best_comes_first(stores, tmp_path):
     every = training_jobs("gpt2", "laptop", SMALL, [f"{RATE}=1e-3,1e-9"], range(2), tmp_path / "study")
-    assert [(job.values, job.seed) for job in every] == [((f"{RATE}={rate}",), seed) for rate in ("1e-3", "1e-9") for seed in (0, 1)]
+    assert [(job.values, job.seed) for job in every] == [
+        ((f"{RATE}={rate}",), seed) for rate in ("1e-3", "1e-9") for seed in (0, 1)
+    ]
     found = training_study(every, stores["byte_bpe"], parallel=2)
     assert [one.values[0][-4:] for one in found] == ["1e-3", "1e-9"], "who hardly learns comes last"
     assert all(len(set(one.seeds)) == 2 for one in found)
@@ -34,6 +43,7 @@ def test_every_combination_runs_with_every_seed_and_the_best_comes_first(stores,
 @pytest.mark.thorough
 def test_a_seed_of_a_study_is_the_run_one_would_have_made(stores, tmp_path):
     from foreword.runs.train import train
+
     every = training_jobs("gpt2", "laptop", SMALL, [], range(2), tmp_path / "study")
     assert [job.folder.name for job in every] == ["seed-0", "seed-1"]
     found = training_study(every, stores["byte_bpe"], parallel=2)
@@ -71,7 +81,12 @@ def test_the_report_says_how_far_others_are_behind():
     assert rows[1][:4] == ("a.b=1", "1.5000", "0.7071", "-")
     assert rows[2][:4] == ("a.b=2", "2.1000", "0.8485", "+0.6000")
     assert said.lead == ["Best: a.b=1, 1.5000 nats per guess on validation text, mean of 2 seeds."]
-    assert said.values["runs"][1] == {"settings": ["a.b=2"], "valid": 2.1, "spread": pytest.approx(0.848528), "seeds": [1.5, 2.7]}
+    assert said.values["runs"][1] == {
+        "settings": ["a.b=2"],
+        "valid": 2.1,
+        "spread": pytest.approx(0.848528),
+        "seeds": [1.5, 2.7],
+    }
 
 
 @pytest.mark.parametrize(("alone", "all_threads", "together"), [(10.0, 15.0, 2), (10.0, 25.0, 1)])

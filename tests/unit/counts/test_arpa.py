@@ -53,7 +53,7 @@ def test_escaping_can_be_undone(piece):
     assert unescape(name) == piece
     assert name
     assert not any(letter.isspace() for letter in name)
-    name.encode()                                        # lone surrogates are escaped too
+    name.encode()  # lone surrogates are escaped too
 
 
 @given(st.lists(st.sampled_from(["a", "\ufffd", " ", "<s>", "</s>", "<unk>", "", "a\\#1", "\\", "\\e"]), max_size=12))
@@ -69,8 +69,23 @@ def test_a_model_written_and_read_back_scores_the_same(order, tmp_path, vocabula
     model = KneserNey(order=order).build(vocabulary)
     model.count(train)
     model.estimate(None)
-    pieces = ["a", " b", "\n", "<s>", "\x00", "\\", "é", "\u3000", "<unk>", "\ufffd", "\ufffd", "k", "[pad]", "[end]",
-              "[mask]"]
+    pieces = [
+        "a",
+        " b",
+        "\n",
+        "<s>",
+        "\x00",
+        "\\",
+        "é",
+        "\u3000",
+        "<unk>",
+        "\ufffd",
+        "\ufffd",
+        "k",
+        "[pad]",
+        "[end]",
+        "[mask]",
+    ]
     path = tmp_path / "m.arpa"
     write_arpa(model, pieces.__getitem__, path)
     again = read_arpa(path)
@@ -105,21 +120,24 @@ def test_a_file_by_others_is_read_by_the_rules_of_backing_off(tmp_path):
         model.count(np.array([1]))
 
 
-@pytest.mark.parametrize(("old", "new", "line", "says"), [
-    ("ngram 2=4", "ngram 2=5", 20, "the header says there are 5 2-grams; the section ends after 4"),
-    ("ngram 2=4", "ngram 2=3", 19, "3-grams: was expected here"),
-    ("ngram 2=4", "ngram two=4", 5, "'ngram 2=<count>' was expected here"),
-    ("-0.4\tb", "x\tb", 18, "a number was expected"),
-    ("-0.5228787\tb", "-0.5\tb b b", 13, "a 1-gram has 2 or 3 fields; this line has 5"),
-    ("-0.30103\ta b", "-0.30103\ta q", 17, "q\u3000c is not among the 1-grams"),
-    ("-0.4\tb\u3000c </s>", "-0.4\t<s> a", 18, "this 2-gram is listed twice"),
-    ("-0.39794\ta", "-0.39794\t</s>", 12, "</s> is listed twice"),
-    ("-0.1\t<s> a b", "-0.1\t<s> <unk> b", 22, "begins with a 2-gram that is not in the file"),
-    ("\\3-grams:", "\\4-grams:", 21, "3-grams: was expected here"),
-    ("\\end\\", "\\fin\\", 24, "end\\ was expected here"),
-    ("\\end\\\n", "", 23, "the file ends before"),
-    ("\\data\\", "data", 24, "no \\data\\ line"),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "line", "says"),
+    [
+        ("ngram 2=4", "ngram 2=5", 20, "the header says there are 5 2-grams; the section ends after 4"),
+        ("ngram 2=4", "ngram 2=3", 19, "3-grams: was expected here"),
+        ("ngram 2=4", "ngram two=4", 5, "'ngram 2=<count>' was expected here"),
+        ("-0.4\tb", "x\tb", 18, "a number was expected"),
+        ("-0.5228787\tb", "-0.5\tb b b", 13, "a 1-gram has 2 or 3 fields; this line has 5"),
+        ("-0.30103\ta b", "-0.30103\ta q", 17, "q\u3000c is not among the 1-grams"),
+        ("-0.4\tb\u3000c </s>", "-0.4\t<s> a", 18, "this 2-gram is listed twice"),
+        ("-0.39794\ta", "-0.39794\t</s>", 12, "</s> is listed twice"),
+        ("-0.1\t<s> a b", "-0.1\t<s> <unk> b", 22, "begins with a 2-gram that is not in the file"),
+        ("\\3-grams:", "\\4-grams:", 21, "3-grams: was expected here"),
+        ("\\end\\", "\\fin\\", 24, "end\\ was expected here"),
+        ("\\end\\\n", "", 23, "the file ends before"),
+        ("\\data\\", "data", 24, "no \\data\\ line"),
+    ],
+)
 def test_a_broken_file_is_refused_with_its_line(tmp_path, old, new, line, says):
     path = file_with(tmp_path, FOREIGN.replace(old, new, 1))
     with pytest.raises(Fault, match=re.escape(says)) as caught:

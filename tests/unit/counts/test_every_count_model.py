@@ -16,12 +16,25 @@ from foreword.counts.ngrams import MixtureOfOrders, NGram
 from foreword.tokens.vocabulary import Vocabulary
 
 SPECS = [
-    NGram(order=0), NGram(order=1), NGram(order=2), NGram(order=3), NGram(order=5), NGram(order=2, add=0.5),
-    NGram(order=1, add=0.0), NGram(order=3, add=0.0),
-    MixtureOfOrders(order=1, weights=[0.01, 0.99]), MixtureOfOrders(order=1), MixtureOfOrders(order=2),
-    MixtureOfOrders(order=4), MixtureOfOrders(order=3, weights=[0.1, 0.0, 0.5, 0.4]),
+    NGram(order=0),
+    NGram(order=1),
+    NGram(order=2),
+    NGram(order=3),
+    NGram(order=5),
+    NGram(order=2, add=0.5),
+    NGram(order=1, add=0.0),
+    NGram(order=3, add=0.0),
+    MixtureOfOrders(order=1, weights=[0.01, 0.99]),
+    MixtureOfOrders(order=1),
+    MixtureOfOrders(order=2),
+    MixtureOfOrders(order=4),
+    MixtureOfOrders(order=3, weights=[0.1, 0.0, 0.5, 0.4]),
     MixtureOfOrders(order=2, weights=[0.0, 0.0, 1.0]),
-    KneserNey(order=1), KneserNey(order=2), KneserNey(order=3), KneserNey(order=5), KneserNey(order=9),
+    KneserNey(order=1),
+    KneserNey(order=2),
+    KneserNey(order=3),
+    KneserNey(order=5),
+    KneserNey(order=9),
 ]
 each_spec = pytest.mark.parametrize("spec", SPECS, ids=str)
 
@@ -40,7 +53,7 @@ def histories(train: np.ndarray, vocabulary: Vocabulary) -> list[np.ndarray]:
     for length in (1, 2, 3, 4, 7):
         for _ in range(15):
             at = int(rng.integers(len(train) - length))
-            part = train[at:at + length]
+            part = train[at : at + length]
             out += [part, rng.integers(0, 12, length), np.append(vocabulary.end, part)]
             if length > 1:
                 out.append(np.where(np.arange(length) == length // 2, 11, part))
@@ -96,7 +109,7 @@ def test_scores_do_not_depend_on_batch_or_on_where_scoring_starts(spec, vocabula
     for ids, start, batched in zip(sequences, starts, together):
         full = model.score([ids], [0])[0]
         assert len(full) == max(len(ids) - 1, 0)
-        np.testing.assert_array_equal(batched, full[max(start, 1) - 1:])
+        np.testing.assert_array_equal(batched, full[max(start, 1) - 1 :])
     assert model.score([], []) == []
 
 
@@ -153,7 +166,7 @@ def test_without_an_end_symbol_there_is_one_long_document(spec, train, held_out)
 @settings(max_examples=15, deadline=None)
 def test_how_the_stream_is_cut_changes_nothing(cuts, again):
     rng = chance(9)
-    ids = rng.integers(0, 5, 500)                         # 4 ends a document
+    ids = rng.integers(0, 5, 500)  # 4 ends a document
     vocabulary = Vocabulary(size=5, end=4, silent=())
     for spec in (NGram(order=3), MixtureOfOrders(order=3), KneserNey(order=4)):
         whole = spec.build(vocabulary)
@@ -161,7 +174,7 @@ def test_how_the_stream_is_cut_changes_nothing(cuts, again):
         whole.estimate(ids[:50])
         pieces = spec.build(vocabulary)
         for number, run in enumerate(np.split(ids, sorted(cuts))):
-            if number == again:                           # a run that was stopped, saved and taken up again
+            if number == again:  # a run that was stopped, saved and taken up again
                 saved = pieces.counted()
                 pieces = spec.build(vocabulary)
                 pieces.recount(saved)
@@ -224,6 +237,8 @@ def test_counting_does_not_need_torch():
     import subprocess
     import sys
 
-    code = ("import sys, foreword.counts.ngrams, foreword.counts.kneser_ney, foreword.counts.mixture, "
-            "foreword.counts.arpa; sys.exit('torch' in sys.modules)")
+    code = (
+        "import sys, foreword.counts.ngrams, foreword.counts.kneser_ney, foreword.counts.mixture, "
+        "foreword.counts.arpa; sys.exit('torch' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

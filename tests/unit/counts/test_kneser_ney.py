@@ -23,7 +23,7 @@ class BruteForce:
             sentence = ["<s>", *document, "</s>"]
             for n in range(1, order + 1):
                 for at in range(len(sentence) - n + 1):
-                    raw[n][tuple(sentence[at:at + n])] += 1
+                    raw[n][tuple(sentence[at : at + n])] += 1
         del raw[1][("<s>",)]
         self.counts = [Counter() for _ in range(order + 1)]
         self.counts[order] = raw[order]
@@ -49,7 +49,7 @@ class BruteForce:
         n = self.order if n is None else n
         if n == 0:
             return 1 / len(self.events)
-        history = history[len(history) - min(n - 1, len(history)):]
+        history = history[len(history) - min(n - 1, len(history)) :]
         if len(history) < n - 1:
             return self.p(word, history, len(history) + 1)
         following = {w: self.counts[n][(*history, w)] for w in self.events if (*history, w) in self.counts[n]}
@@ -129,9 +129,9 @@ def test_a_text_that_is_usual_says_nothing(capsys):
 
 
 def test_discounts_that_would_be_negative_are_not_used():
-    assert discounts(np.repeat([1, 2, 3, 4], [10, 2, 2, 60])) is None          # D3 = 3 - 4 Y n4 / n3 < 0
+    assert discounts(np.repeat([1, 2, 3, 4], [10, 2, 2, 60])) is None  # D3 = 3 - 4 Y n4 / n3 < 0
     assert discounts(np.repeat([1, 2, 3, 4], [10, 5, 3, 2])) is not None
-    assert discounts(np.repeat([1, 2, 4], [10, 5, 3])) is None                 # nothing occurs three times
+    assert discounts(np.repeat([1, 2, 4], [10, 5, 3])) is None  # nothing occurs three times
 
 
 def test_a_token_seen_in_many_contexts_beats_one_seen_often_in_one():
@@ -153,6 +153,6 @@ def test_bytes_can_be_counted_to_order_ten(capsys):
     model.count(text)
     model.estimate(None)
     bits = -model.score([np.append(256, text)], [1])[0].mean() / np.log(2)
-    assert bits < 0.6                  # half of each count beyond two is given away, so a refrain still costs something
+    assert bits < 0.6  # half of each count beyond two is given away, so a refrain still costs something
     log_probs, _ = model.begin([text[:7], text[:3], text[5:30]])
     np.testing.assert_allclose(np.exp(log_probs).sum(1), 1, rtol=0, atol=1e-10)

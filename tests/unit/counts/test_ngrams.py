@@ -9,7 +9,7 @@ from foreword.counts.ngrams import GRID, MixtureOfOrders, NGram, share_round, sh
 from foreword.tokens.vocabulary import Vocabulary
 
 END = 3
-ABAC = np.array([0, 1, 0, 2, END])                       # a b a c
+ABAC = np.array([0, 1, 0, 2, END])  # a b a c
 
 
 def small(spec, held_out=None):
@@ -41,7 +41,7 @@ def test_add_k_is_the_formula():
 def test_a_history_never_seen_predicts_all_alike_however_well_known_its_end_is():
     trigram = small(NGram(order=3, add=0.1))
     np.testing.assert_allclose(np.exp(trigram.begin([np.array([2, 1])])[0]), 0.25)
-    assert np.exp(trigram.begin([np.array([1])])[0][0, 0]) > 0.8        # only one token known: pairs are all there is
+    assert np.exp(trigram.begin([np.array([1])])[0][0, 0]) > 0.8  # only one token known: pairs are all there is
 
 
 def test_the_start_of_a_document_is_a_history_as_good_as_a_long_one():
@@ -57,12 +57,14 @@ def test_a_document_that_is_not_finished_does_not_become_the_history_of_the_firs
     model.count(np.array([0, 1, END, 0, 2]))
     model.estimate(None)
     np.testing.assert_allclose(np.exp(model.begin([np.array([], int)])[0][0]), [1, 0, 0, 0])
-    np.testing.assert_allclose(np.exp(model.begin([np.array([2])])[0][0]), 0.25)      # nothing ever followed it
+    np.testing.assert_allclose(np.exp(model.begin([np.array([2])])[0][0]), 0.25)  # nothing ever followed it
 
 
 def test_adding_ever_more_tends_to_uniform():
-    distances = [np.abs(np.exp(small(NGram(order=2, add=k)).begin([np.array([0])])[0]) - 0.25).max()
-                 for k in (0.01, 1.0, 100.0, 1e9)]
+    distances = [
+        np.abs(np.exp(small(NGram(order=2, add=k)).begin([np.array([0])])[0]) - 0.25).max()
+        for k in (0.01, 1.0, 100.0, 1e9)
+    ]
     assert distances == sorted(distances, reverse=True)
     assert distances[-1] < 1e-8
 

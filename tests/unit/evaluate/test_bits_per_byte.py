@@ -33,7 +33,7 @@ def test_every_token_is_scored_exactly_once(context, stride):
         for window in found:
             assert 0 <= window.start < window.scored < window.stop <= length
             assert context is None or window.stop - window.start <= context + 1
-            if context is not None and window.start > 0:       # the promise of `policy`
+            if context is not None and window.start > 0:  # the promise of `policy`
                 assert window.scored - window.start >= context - (stride or max(1, context // 2))
                 assert window.stop - window.start == context + 1, "a window that could look further back"
 
@@ -70,8 +70,10 @@ class Spy:
         self.context = self.reach = context
 
     def score(self, sequences, starts):
-        return [np.array([-float(sequence[j]) - j / 1e3 for j in range(start, len(sequence))])
-                for sequence, start in zip(sequences, starts)]
+        return [
+            np.array([-float(sequence[j]) - j / 1e3 for j in range(start, len(sequence))])
+            for sequence, start in zip(sequences, starts)
+        ]
 
 
 class Tokens:
@@ -100,7 +102,9 @@ def test_scores_come_back_in_the_order_of_the_tokens(end, context):
         assert np.ceil(-logs - 0.999).astype(int).tolist() == wanted.tolist()
     score = cost_of(Spy(context), Tokens(end), texts)
     assert score.tokens == sum(map(len, found))
-    assert score.bytes == (sum(text.bytes for text in texts) if end >= 0 else sum(max(0, text.bytes - 1) for text in texts))
+    assert score.bytes == (
+        sum(text.bytes for text in texts) if end >= 0 else sum(max(0, text.bytes - 1) for text in texts)
+    )
 
 
 def test_one_window_or_many_agree_where_the_context_is_the_same(store):
@@ -111,13 +115,16 @@ def test_one_window_or_many_agree_where_the_context_is_the_same(store):
     whole = bits.log_probs(bigram, open_store.tokenizer, texts)
     for context, stride in ((1, 1), (5, 2), (16, 16)):
         bigram.context = context
-        assert all(np.allclose(a, b, atol=1e-12) for a, b in zip(whole, bits.log_probs(bigram, open_store.tokenizer, texts, stride)))
+        assert all(
+            np.allclose(a, b, atol=1e-12)
+            for a, b in zip(whole, bits.log_probs(bigram, open_store.tokenizer, texts, stride))
+        )
     model = reader("gpt2", store())
     short = [bits.TokenizedText(text.ids[:60], 60, 60, 9) for text in texts]
     for text, found in zip(short, bits.log_probs(model, open_store.tokenizer, short, 1)):
         sequence = np.concatenate([[open_store.tokenizer.special("[end]")], text.ids])
         for j in (1, 2, 31, 32, 33, 34, 59, 60):
-            alone = model.score([sequence[max(0, j - 32): j + 1]], [min(j, 32)])[0]
+            alone = model.score([sequence[max(0, j - 32) : j + 1]], [min(j, 32)])[0]
             assert found[j - 1] == pytest.approx(float(alone[0]), abs=2e-5), j
 
 
@@ -191,6 +198,7 @@ def test_pseudo_likelihood_is_labelled_and_hides_each_token(store):
     import torch
 
     from foreword.networks.base import Inputs
+
     ids, nats = some[0].ids[:30], 0.0
     frame = [open_store.tokenizer.special(name) for name in ("[cls]", "[separator]", "[mask]")]
     with torch.no_grad():

@@ -6,8 +6,18 @@ from foreword.report import Report
 
 
 def score(nats=1000.0, **more):
-    return Score(**{"nats": nats, "tokens": 500, "bytes": 800, "characters": 700, "words": 100, "documents": 3,
-                    "policy": "each document on its own", **more})
+    return Score(
+        **{
+            "nats": nats,
+            "tokens": 500,
+            "bytes": 800,
+            "characters": 700,
+            "words": 100,
+            "documents": 3,
+            "policy": "each document on its own",
+            **more,
+        }
+    )
 
 
 def lines(*given):

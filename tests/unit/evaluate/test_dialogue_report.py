@@ -74,16 +74,23 @@ def test_all_systems_answer_the_same_prompts_with_the_same_candidates():
     assert list(report.rows())[3]["MMI"] == "number 3 is good"
 
 
-METRICS = {name: ReplyMetric(name, Mean(), lambda a, b: 0, better) for name, better in (
-    ("dull replies", -1), ("distinct-1", 1), ("distinct-2", 1), ("BLEU-4", 1), ("NIST-4", 1))}
+METRICS = {
+    name: ReplyMetric(name, Mean(), lambda a, b: 0, better)
+    for name, better in (("dull replies", -1), ("distinct-1", 1), ("distinct-2", 1), ("BLEU-4", 1), ("NIST-4", 1))
+}
 
 
-@pytest.mark.parametrize(("signs", "words"), [
-    ({"dull replies": (-0.2, -0.1)}, "MMI helps on"), ({"dull replies": (0.1, 0.2)}, "MMI hurts on"), ({}, "MMI makes no difference"),
-    ({"distinct-1": (-0.2, -0.1), "distinct-2": (0.1, 0.2)}, "MMI helps in part and hurts in part"),
-    ({"distinct-1": (0.1, 0.2), "BLEU-4": (-2, -1)}, "further from what people said (BLEU-4)"),
-    ({"NIST-4": (1, 2)}, "nearer to what people said (NIST-4)"),
-])
+@pytest.mark.parametrize(
+    ("signs", "words"),
+    [
+        ({"dull replies": (-0.2, -0.1)}, "MMI helps on"),
+        ({"dull replies": (0.1, 0.2)}, "MMI hurts on"),
+        ({}, "MMI makes no difference"),
+        ({"distinct-1": (-0.2, -0.1), "distinct-2": (0.1, 0.2)}, "MMI helps in part and hurts in part"),
+        ({"distinct-1": (0.1, 0.2), "BLEU-4": (-2, -1)}, "further from what people said (BLEU-4)"),
+        ({"NIST-4": (1, 2)}, "nearer to what people said (NIST-4)"),
+    ],
+)
 def test_the_verdict_follows_the_intervals(signs, words):
     differences = [PairedReplies(metric, 0, 0, signs.get(name, (-0.1, 0.1))) for name, metric in METRICS.items()]
     report = DialogueReport("", [], {"person": []}, differences, [], [DialoguePrompt(("a",), "b")] * 30)

@@ -40,10 +40,16 @@ def models(folder):
 
 def test_charged_ends_cost_what_they_cost_and_count_as_a_token_a_word_and_a_byte(folder, models):
     for name, model in models.items():
-        plain, charged = (score_corpus(model, Corpus(folder / f"{name}-store", "test", ends=ends)) for ends in (False, True))
+        plain, charged = (
+            score_corpus(model, Corpus(folder / f"{name}-store", "test", ends=ends)) for ends in (False, True)
+        )
         end = model.tokenizer.special("[end]")
-        ends = sum(model.language_model.score([np.asarray([*model.tokenizer.encode(line), end])], [len(model.tokenizer.encode(line))])[0][0]
-                   for line in LINES[:7])
+        ends = sum(
+            model.language_model.score(
+                [np.asarray([*model.tokenizer.encode(line), end])], [len(model.tokenizer.encode(line))]
+            )[0][0]
+            for line in LINES[:7]
+        )
         assert charged.score.nats == pytest.approx(plain.score.nats - ends)
         for what in ("tokens", "words", "bytes", "characters"):
             assert getattr(charged.score, what) == getattr(plain.score, what) + 7
@@ -54,7 +60,9 @@ def test_charged_ends_cost_what_they_cost_and_count_as_a_token_a_word_and_a_byte
 
 def test_text_that_already_has_unknown_words_is_not_called_lossy(folder, models):
     check_alike({name: model.nature for name, model in models.items()})
-    scores = {name: score_corpus(model, Corpus(folder / f"{name}-store", "test")).score for name, model in models.items()}
+    scores = {
+        name: score_corpus(model, Corpus(folder / f"{name}-store", "test")).score for name, model in models.items()
+    }
     assert scores["words"].lossless
     assert scores["words"].unknown == 7, "they are said, as the words they are"
     assert scores["words"].word_perplexity == pytest.approx(scores["words"].perplexity), "a token is a word"
@@ -71,7 +79,11 @@ def test_a_model_that_predicts_no_ends_cannot_be_charged_for_them(stores, tmp_pa
 
 
 def test_without_validation_text_the_last_weights_are_the_model(folder, tmp_path, capsys):
-    run = train(tiny("lstm", 'training.budget="3"', "batches.length=4", "training.batch_size=2"), folder / "words-store", tmp_path / "run")
+    run = train(
+        tiny("lstm", 'training.budget="3"', "batches.length=4", "training.batch_size=2"),
+        folder / "words-store",
+        tmp_path / "run",
+    )
     assert "there is no validation text" in capsys.readouterr().err
     assert run.passport()["finished"]
     assert run.passport()["best"] == {}

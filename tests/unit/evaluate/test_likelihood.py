@@ -47,19 +47,26 @@ def costs(known, tokenizer, context=ROW["q"]):
 @pytest.mark.parametrize("normalise", ["sum", "token", "byte", "unconditional"])
 def test_choices_are_scored_as_a_hand_would(tokenizer, normalise, seed):
     known = Known(tokenizer, seed)
-    kind = LikeliestChoice(context="{q}", choices="{options}", completion="{choice}", gold="{right}", normalise=(normalise,), alone="A:")
+    kind = LikeliestChoice(
+        context="{q}", choices="{options}", completion="{choice}", gold="{right}", normalise=(normalise,), alone="A:"
+    )
     judged = kind.judge(ROW, answer(PromptedModel("known", known, tokenizer), kind.requests(ROW)))
     told, alone = costs(known, tokenizer), costs(known, tokenizer, "A:")
-    by_hand = {"sum": [sum(one) for one in told], "token": [sum(one) / len(one) for one in told],
-               "byte": [sum(one) / len(choice) for one, choice in zip(told, ROW["options"])],
-               "unconditional": [sum(one) - sum(other) for one, other in zip(told, alone)]}[normalise]
+    by_hand = {
+        "sum": [sum(one) for one in told],
+        "token": [sum(one) / len(one) for one in told],
+        "byte": [sum(one) / len(choice) for one, choice in zip(told, ROW["options"])],
+        "unconditional": [sum(one) - sum(other) for one, other in zip(told, alone)],
+    }[normalise]
     assert judged.shown["scores"][normalise] == pytest.approx(by_hand, abs=1e-9)
     assert judged.values["accuracy"] == (int(np.argmax(by_hand)) == 1)
 
 
 def test_normalisations_differ_where_they_should(tokenizer, asked):
     """A completion three times as long: the sum is against it, the mean is not."""
-    kind = LikeliestChoice(context="{q}", choices="{options}", gold="{right}", normalise=("sum", "token", "byte", "unconditional"))
+    kind = LikeliestChoice(
+        context="{q}", choices="{options}", gold="{right}", normalise=("sum", "token", "byte", "unconditional")
+    )
     shown = kind.judge(ROW, answer(asked, kind.requests(ROW))).shown["scores"]
     assert shown["sum"][1] == pytest.approx(shown["byte"][1] * len("perhaps not"))
     assert shown["sum"][1] == pytest.approx(shown["token"][1] * len(" perhaps not"))
@@ -71,8 +78,12 @@ def test_winograd_substitutes_each_noun(known, tokenizer, asked, scoring):
     row = {"before": "The trophy is too big because", "nouns": ["the case", "it all"], "after": " is small.", "gold": 0}
     kind = LikeliestContext(before="{before}", choices="{nouns}", after="{after}", gold="{gold}", scoring=scoring)
     judged = kind.judge(row, answer(asked, kind.requests(row)))
-    by_hand = [sum(known.cost(tokenizer, f"{row['before']} {noun}", row["after"])) if scoring == "partial"
-               else sum(known.cost(tokenizer, row["before"], f" {noun}{row['after']}")) for noun in row["nouns"]]
+    by_hand = [
+        sum(known.cost(tokenizer, f"{row['before']} {noun}", row["after"]))
+        if scoring == "partial"
+        else sum(known.cost(tokenizer, row["before"], f" {noun}{row['after']}"))
+        for noun in row["nouns"]
+    ]
     assert judged.shown["scores"]["sum"] == pytest.approx(by_hand, abs=1e-9)
     assert judged.values["accuracy"] == (by_hand[0] >= by_hand[1])
     assert kind.solved(row) == "The trophy is too big because the case is small."
@@ -80,10 +91,17 @@ def test_winograd_substitutes_each_noun(known, tokenizer, asked, scoring):
 
 def test_the_gap_of_a_children_s_book_is_scored_with_the_rest_of_its_sentence(known, tokenizer, asked):
     row = {"passage": "Once .", "before": "The", "after": " slept .", "choices": ["fox", "cat"], "gold": 1}
-    kind = LikeliestChoice(context="{passage} {before}", choices="{choices}", completion=" {choice}{after}", gold="{gold}", normalise=("sum",))
+    kind = LikeliestChoice(
+        context="{passage} {before}",
+        choices="{choices}",
+        completion=" {choice}{after}",
+        gold="{gold}",
+        normalise=("sum",),
+    )
     shown = kind.judge(row, answer(asked, kind.requests(row))).shown
     assert shown["scores"]["sum"] == pytest.approx(
-        [sum(known.cost(tokenizer, "Once . The", f" {word} slept .")) for word in row["choices"]], abs=1e-9)
+        [sum(known.cost(tokenizer, "Once . The", f" {word} slept .")) for word in row["choices"]], abs=1e-9
+    )
 
 
 def test_the_last_word_costs_what_the_table_says(known, tokenizer, asked):
@@ -103,17 +121,27 @@ def test_a_last_word_is_right_when_each_of_its_tokens_is_the_likeliest(known, to
     known.table[last, :256] = np.log(1e-6)
     known.table[last, ord(" ")] = -0.1
     last = ord(" ")
-    for _ in range(3):        # make it say three letters
+    for _ in range(3):  # make it say three letters
         letter = ord("a") + len(said)
         known.table[last, letter] = known.table[last].max() + 1
         said.append(letter)
         last = letter
     word = bytes(said).decode()
-    assert LastWord(text="{text}").judge({"text": f"{context} {word}"}, answer(
-        asked, LastWord(text="{text}").requests({"text": f"{context} {word}"}))).values["accuracy"] is True
+    assert (
+        LastWord(text="{text}")
+        .judge(
+            {"text": f"{context} {word}"},
+            answer(asked, LastWord(text="{text}").requests({"text": f"{context} {word}"})),
+        )
+        .values["accuracy"]
+        is True
+    )
     for wrong in (word[:-1] + "z", "z" + word[1:]):
         row = {"text": f"{context} {wrong}"}
-        assert LastWord(text="{text}").judge(row, answer(asked, LastWord(text="{text}").requests(row))).values["accuracy"] is False
+        assert (
+            LastWord(text="{text}").judge(row, answer(asked, LastWord(text="{text}").requests(row))).values["accuracy"]
+            is False
+        )
 
 
 def test_stop_words_may_not_begin_the_answer(store):
@@ -124,10 +152,14 @@ def test_stop_words_may_not_begin_the_answer(store):
     last = tokenizer.encode("x = 5")[-1]
     known.table[last, the], known.table[last, to] = 20.0, 10.0
     kind = LastWord(text="{text}", stop_words=("the", "of"))
-    judged = kind.judge({"text": "x = 5 to"}, answer(PromptedModel("known", known, tokenizer), kind.requests({"text": "x = 5 to"})))
+    judged = kind.judge(
+        {"text": "x = 5 to"}, answer(PromptedModel("known", known, tokenizer), kind.requests({"text": "x = 5 to"}))
+    )
     assert judged.values["accuracy"] is False
     assert judged.values[FILTERED] is True
-    judged = kind.judge({"text": "x = 5 the"}, answer(PromptedModel("known", known, tokenizer), kind.requests({"text": "x = 5 the"})))
+    judged = kind.judge(
+        {"text": "x = 5 the"}, answer(PromptedModel("known", known, tokenizer), kind.requests({"text": "x = 5 the"}))
+    )
     assert judged.values["accuracy"] is judged.values[FILTERED] is True, "the right answer itself is never forbidden"
 
 
@@ -145,7 +177,12 @@ def test_writing_stops_where_it_should_and_only_the_first_sentences_count(known,
 
 
 def test_requests_of_both_sorts_keep_their_order(known, tokenizer, asked):
-    mixed = [LikelihoodRequest("a", "b"), GenerationRequest("a", 1), LikelihoodRequest("c", "dd", greedy=True), LikelihoodRequest("a", "b")]
+    mixed = [
+        LikelihoodRequest("a", "b"),
+        GenerationRequest("a", 1),
+        LikelihoodRequest("c", "dd", greedy=True),
+        LikelihoodRequest("a", "b"),
+    ]
     found = answer(asked, mixed)
     assert found[0].logs.tolist() == found[3].logs.tolist() == pytest.approx(known.cost(tokenizer, "a", "b"))
     assert len(found[2].logs) == 2
@@ -157,7 +194,12 @@ def test_a_short_context_is_never_exceeded_and_what_is_cut_is_counted(tokenizer,
     """The stub refuses to read more than its context. It looks back one token, so cutting changes nothing it says."""
     known = Known(tokenizer, context=context)
     asked = PromptedModel("known", known, tokenizer)
-    requests = [LikelihoodRequest("a long context", " and more"), LikelihoodRequest("x", "y"), LikelihoodRequest("x", "ab", greedy=True), LikelihoodRequest("long one", "y")]
+    requests = [
+        LikelihoodRequest("a long context", " and more"),
+        LikelihoodRequest("x", "y"),
+        LikelihoodRequest("x", "ab", greedy=True),
+        LikelihoodRequest("long one", "y"),
+    ]
     found = answer(asked, requests[:2] + requests[3:])
     assert found[0].logs.tolist() == pytest.approx(known.cost(tokenizer, "a long context", " and more"))
     assert found[2].logs.tolist() == pytest.approx(known.cost(tokenizer, "long one", "y"))
@@ -172,7 +214,12 @@ def test_walking_along_is_scoring(store, name):
     """For every language model there is: begin and advance give what score gives, and greedy is what they would say."""
     tokenizer = store().tokenizer
     model = reader(name, store(), store(split="valid"))
-    texts = [("The value of", " the expression"), ("import", " os"), ("A longer beginning of a text, for padding", " is here"), ("", "x")]
+    texts = [
+        ("The value of", " the expression"),
+        ("import", " os"),
+        ("A longer beginning of a text, for padding", " is here"),
+        ("", "x"),
+    ]
     pairs = [encode_pair(tokenizer, *pair) for pair in texts]
     walked = follow_greedily(model, pairs, [np.zeros(0, np.int64)] * len(pairs))
     scored = answer(PromptedModel(name, model, tokenizer), [LikelihoodRequest(*pair) for pair in texts])

@@ -7,8 +7,18 @@ import pytest
 
 from foreword.evaluate.likelihood import Pair, encode_pair, encode_pairs, fit
 
-TEXTS = [("The function", " returns a value"), ("The function ", "returns"), ("Answer:\n\n", "yes"), ("x = (", ")"),
-         ("the clas", "s body"), ("今天", "天气很好"), ("", "import this"), ("  ", "x"), ("a b", ""), ("tab\t ", "é")]
+TEXTS = [
+    ("The function", " returns a value"),
+    ("The function ", "returns"),
+    ("Answer:\n\n", "yes"),
+    ("x = (", ")"),
+    ("the clas", "s body"),
+    ("今天", "天气很好"),
+    ("", "import this"),
+    ("  ", "x"),
+    ("a b", ""),
+    ("tab\t ", "é"),
+]
 
 
 @pytest.mark.parametrize("kind", ["byte", "byte_bpe"])
@@ -20,7 +30,7 @@ def test_nothing_is_lost_and_spaces_go_with_the_word(store, kind, context, conti
     if kept:
         assert pair.context.tolist() == tokenizer.encode(kept)
         whole = tokenizer.encode(context + continuation)
-        assert pair.continuation.tolist() == whole[len(pair.context):]
+        assert pair.continuation.tolist() == whole[len(pair.context) :]
     else:
         assert pair.context.tolist() == [tokenizer.special("[end]")]
         assert pair.continuation.tolist() == tokenizer.encode(context + continuation)
@@ -53,7 +63,7 @@ def test_fitting_cuts_the_oldest_and_never_the_continuation():
                 pair = Pair(np.arange(before), np.arange(100, 100 + after))
                 fitted = fit(pair, context)
                 assert fitted.continuation.tolist() == pair.continuation.tolist()
-                assert fitted.context.tolist() == pair.context[len(pair.context) - len(fitted.context):].tolist()
+                assert fitted.context.tolist() == pair.context[len(pair.context) - len(fitted.context) :].tolist()
                 assert len(fitted.context) >= 1
                 if before + after <= context + 1:
                     assert fitted is pair

@@ -36,7 +36,10 @@ LANDS = ["France", "Italy", "Spain", "Peru", "Chad", "Fiji", "Oman", "Cuba"]
 
 @pytest.fixture
 def task(tmp_path):
-    rows = [{"land": land, "towns": [f"{land[:2]}{land[2:].upper()}", "Nowhere"], "gold": place % 2} for place, land in enumerate(LANDS)]
+    rows = [
+        {"land": land, "towns": [f"{land[:2]}{land[2:].upper()}", "Nowhere"], "gold": place % 2}
+        for place, land in enumerate(LANDS)
+    ]
     for name, some in (("train", rows), ("test", rows[:5])):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
     (tmp_path / "capitals.toml").write_text(FILE, encoding="utf-8")
@@ -59,7 +62,9 @@ def test_a_prompt_is_exactly_description_shots_and_question(task, tokenizer):
     assert posed.requests[0].query == f"Name the capital.\n--\n{shots[0]}\n--\n{shots[1]}\n--\nItaly ->"
     assert posed.requests[0].continuation == " ItALY"
     assert all(shot.split(" -> ")[0] in LANDS for shot in shots)
-    assert prompted_example(task, example, respondent(tokenizer), 0).requests[0].query == "Name the capital.\n--\nItaly ->"
+    assert (
+        prompted_example(task, example, respondent(tokenizer), 0).requests[0].query == "Name the capital.\n--\nItaly ->"
+    )
 
 
 def test_shots_never_hold_the_question(task):
@@ -93,11 +98,13 @@ def test_whole_shots_are_dropped_from_the_left_until_all_fits(task, tokenizer, c
     asked = respondent(tokenizer, context)
     for example in task.examples()[0]:
         prompt, posed = task.prompt(example, 6), prompted_example(task, example, asked, 6)
-        sizes = [max(len((prompt.before(keep) + request.whole).encode()) for request in task.kind.requests(example.row))
-                 for keep in range(7)]
+        sizes = [
+            max(len((prompt.before(keep) + request.whole).encode()) for request in task.kind.requests(example.row))
+            for keep in range(7)
+        ]
         best = max([keep for keep in range(7) if sizes[keep] <= context + 1], default=0)
         assert posed.shots == best == most_shots(prompt, task.kind.requests(example.row), asked)
-        kept = "".join(f"{shot}\n--\n" for shot in prompt.shots[6 - best:])
+        kept = "".join(f"{shot}\n--\n" for shot in prompt.shots[6 - best :])
         assert posed.requests[0].query == f"Name the capital.\n--\n{kept}{example.row['land']} ->"
 
 
@@ -105,9 +112,13 @@ def test_shots_that_do_not_fit_are_said(task, tokenizer):
     outcome = run_task(task, respondent(tokenizer, 60), shots=6)
     used = [one.shots for one in outcome.prompted]
     assert 0 < outcome.shots_used < 6
-    assert outcome.notes() == [f"5 of 5 prompts had no room for 6 shots: {sum(used) / 5:.1f} on average, at least {min(used)}; "
-                               "whole examples were dropped, the first ones first"]
-    assert f"{sum(used) / 5:.1f} of 6" in "\n".join(line for section in outcomes.sections({"x": [outcome]}) for line in section.terminal())
+    assert outcome.notes() == [
+        f"5 of 5 prompts had no room for 6 shots: {sum(used) / 5:.1f} on average, at least {min(used)}; "
+        "whole examples were dropped, the first ones first"
+    ]
+    assert f"{sum(used) / 5:.1f} of 6" in "\n".join(
+        line for section in outcomes.sections({"x": [outcome]}) for line in section.terminal()
+    )
     outcome = run_task(task, respondent(tokenizer, 12), shots=0)
     assert outcome.notes() == ["10 of 10 requests did not fit: the beginning of their context was cut"]
     assert run_task(task, respondent(tokenizer), shots=6).notes() == []
@@ -117,8 +128,10 @@ def test_examining_is_asking_each_example(task, tokenizer):
     asked = respondent(tokenizer)
     outcome = run_task(task, asked)
     for posed, judged in zip(outcome.prompted, outcome.judged):
-        by_hand = [sum(asked.model.cost(tokenizer, f"Name the capital.\n--\n{posed.example.row['land']} ->", f" {town}"))
-                   for town in posed.example.row["towns"]]
+        by_hand = [
+            sum(asked.model.cost(tokenizer, f"Name the capital.\n--\n{posed.example.row['land']} ->", f" {town}"))
+            for town in posed.example.row["towns"]
+        ]
         assert judged.shown["scores"]["sum"] == pytest.approx(by_hand)
     right = sum(one.values["accuracy"] for one in outcome.judged)
     assert outcome.value("accuracy") == right / 5
@@ -164,13 +177,16 @@ def test_single_examples_are_written_out(task, tokenizer, tmp_path):
 def test_guessing_is_at_chance_and_knowing_is_not(task, tokenizer, tmp_path):
     """200 questions of a model that knows nothing: its interval holds chance. Shuffled answers: the same."""
     dice = chance(9)
-    rows = [{"land": f"{number}", "towns": [f"{dice.integers(10**6)}" for _ in range(4)], "gold": int(dice.integers(4))} for number in range(200)]
+    rows = [
+        {"land": f"{number}", "towns": [f"{dice.integers(10**6)}" for _ in range(4)], "gold": int(dice.integers(4))}
+        for number in range(200)
+    ]
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     outcome = run_task(load(str(tmp_path / "capitals.toml"))[0], respondent(tokenizer))
     low, high = outcome.interval("accuracy")
     assert low <= outcome.chance == 0.25 <= high
     assert high - low < 0.15
-    for row, judged in zip(rows, outcome.judged):        # now the right answers are what the model takes
+    for row, judged in zip(rows, outcome.judged):  # now the right answers are what the model takes
         row["gold"] = judged.shown["guess"]
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     low, high = run_task(load(str(tmp_path / "capitals.toml"))[0], respondent(tokenizer)).interval("accuracy")
@@ -196,7 +212,9 @@ def test_words_a_model_does_not_know_are_said(task, store):
 
 def test_a_question_that_takes_no_shots_gets_none(tokenizer, tmp_path):
     (tmp_path / "a.txt").write_text("Some text.", encoding="utf-8")
-    (tmp_path / "a.toml").write_text('name = "a"\n[source]\nkind = "whole"\ntest = "a.txt"\n[request]\nkind = "text"\n', encoding="utf-8")
+    (tmp_path / "a.toml").write_text(
+        'name = "a"\n[source]\nkind = "whole"\ntest = "a.txt"\n[request]\nkind = "text"\n', encoding="utf-8"
+    )
     outcome = run_task(load(str(tmp_path / "a.toml"))[0], respondent(tokenizer), shots=4)
     assert outcome.shots == 0
     assert outcome.notes() == []

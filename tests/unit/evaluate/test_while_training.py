@@ -30,8 +30,12 @@ gold = "{gold}"
 
 @pytest.fixture
 def task(tmp_path):
-    rows = [{"word": word, "choices": [word[::-1], "other", "this one"], "gold": place % 3}
-            for place, word in enumerate(("true", "false", "open", "class", "value", "function", "module", "import", "raise", "yield"))]
+    rows = [
+        {"word": word, "choices": [word[::-1], "other", "this one"], "gold": place % 3}
+        for place, word in enumerate(
+            ("true", "false", "open", "class", "value", "function", "module", "import", "raise", "yield")
+        )
+    ]
     (tmp_path / "opposites.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     (tmp_path / "opposites.toml").write_text(FILE, encoding="utf-8")
     return str(tmp_path / "opposites.toml")
@@ -46,15 +50,28 @@ def test_every_evaluation_asks_and_nothing_else_changes(task, stores, tmp_path, 
     assert [one["step"] for one in evaluated] == [4, 8, 9]
     assert all(set(one["asked"]["opposites"]) == {"accuracy", "chance"} for one in evaluated)
     assert evaluated[0]["asked"]["opposites"]["chance"] == pytest.approx(1 / 3)
-    with_and_without = [[{key: value for key, value in record.items() if key not in ("asked", "seconds", "tokens_per_second", "pace")}
-                         for record in one.metrics()] for one in (run, plain)]
+    with_and_without = [
+        [
+            {
+                key: value
+                for key, value in record.items()
+                if key not in ("asked", "seconds", "tokens_per_second", "pace")
+            }
+            for record in one.metrics()
+        ]
+        for one in (run, plain)
+    ]
     assert [r.get("valid") for r in with_and_without[0]] == [r.get("valid") for r in with_and_without[1]]
     first, second = open_model(run.path).model.weights(), open_model(plain.path).model.weights()
-    assert all(torch.equal(weight, second[key]) for key, weight in first.items()), "dropout and chance went on as they would have"
+    assert all(torch.equal(weight, second[key]) for key, weight in first.items()), (
+        "dropout and chance went on as they would have"
+    )
 
     saved = TrainedModel.opened(f"{run.path}@4")
     outcome = run_task(load(task)[0], PromptedModel("", saved.language_model, saved.tokenizer), 0, 9)
-    assert evaluated[0]["asked"]["opposites"]["accuracy"] == outcome.value("accuracy"), "the saved step gives the same answers"
+    assert evaluated[0]["asked"]["opposites"]["accuracy"] == outcome.value("accuracy"), (
+        "the saved step gives the same answers"
+    )
 
 
 def test_the_page_draws_what_was_asked(task, stores, tmp_path):

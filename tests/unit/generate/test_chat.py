@@ -84,8 +84,10 @@ def test_candidates_are_different_and_counted(store):
     assert set(texts) <= {"a", "b", "aa", "ab", "ba", "bb"}, "[end] closes a reply and is no part of it"
     assert answer.first.number == 1
     assert answer.text == answer.first.text, "without a backward model the first sample is given"
-    for one in answer.candidates:       # a reply that ended pays for its end too; one that was cut does not
-        expected = sum(model.logs[token] for token in tokenizer.encode(one.text)) + (model.logs[end] if len(one.text) == 1 else 0)
+    for one in answer.candidates:  # a reply that ended pays for its end too; one that was cut does not
+        expected = sum(model.logs[token] for token in tokenizer.encode(one.text)) + (
+            model.logs[end] if len(one.text) == 1 else 0
+        )
         assert one.forward == pytest.approx(expected)
 
 
@@ -95,7 +97,9 @@ def test_the_best_is_given_and_scores_are_what_they_say(chat_model):
     assert all(one.score == one.backward for one in answer.candidates)
     likely = replace(chat_model, ranking=ReplyRanking(balance=1.0)).answers([["what is it?"]])[0]
     assert likely.text == answer.likeliest.text
-    assert {one.text for one in likely.candidates} == {one.text for one in answer.candidates}, "the same candidates, ranked otherwise"
+    assert {one.text for one in likely.candidates} == {one.text for one in answer.candidates}, (
+        "the same candidates, ranked otherwise"
+    )
 
 
 def test_the_forward_score_is_that_of_the_reply_and_its_end_after_the_prompt(chat_model):
@@ -116,7 +120,8 @@ def test_several_conversations_at_once_are_answered_as_each_alone(chat_model):
     for one, alone in zip(together, (chat_model.answers([each])[0] for each in turns)):
         assert [candidate.text for candidate in one.candidates] == [candidate.text for candidate in alone.candidates]
         assert [candidate.score for candidate in one.candidates] == pytest.approx(
-            [candidate.score for candidate in alone.candidates], abs=1e-3)
+            [candidate.score for candidate in alone.candidates], abs=1e-3
+        )
 
 
 def test_the_history_is_cut_between_turns_and_always_leaves_room_for_a_reply(store):
@@ -130,17 +135,19 @@ def test_the_history_is_cut_between_turns_and_always_leaves_room_for_a_reply(sto
         assert len(model.begun[-1]) <= 48 - 8
         kept = [tokenizer.decode(turn) for turn in turns]
         said = conversation.turns[:-1]
-        assert kept == said[-len(kept):], "whole turns, the newest ones"
+        assert kept == said[-len(kept) :], "whole turns, the newest ones"
         assert conversation.answer.seen == len(kept)
-        if len(kept) < len(said):       # one more would not have fitted
-            assert len(join_turns([tokenizer.encode(turn) for turn in said[-len(kept) - 1:]], tokenizer)) > 48 - 8
+        if len(kept) < len(said):  # one more would not have fitted
+            assert len(join_turns([tokenizer.encode(turn) for turn in said[-len(kept) - 1 :]], tokenizer)) > 48 - 8
     assert conversation.answer.seen < len(conversation.turns)
     assert not conversation.answer.cut
     conversation.reply("word " * 60)
     assert conversation.answer.cut
     assert conversation.answer.seen == 1
     assert len(model.begun[-1]) <= 48 - 8
-    limited = Conversation(ChatModel(TextModel(model, tokenizer), Sampling(max_tokens=8, min_tokens=1), 1, most_turns=1))
+    limited = Conversation(
+        ChatModel(TextModel(model, tokenizer), Sampling(max_tokens=8, min_tokens=1), 1, most_turns=1)
+    )
     limited.reply("one")
     limited.reply("two")
     assert tokenizer.decode(model.begun[-1]) == "two"

@@ -59,13 +59,16 @@ def test_the_replys_own_tokens_are_not_charged_and_that_matters(backward):
     assert all(a < b for a, b in zip(with_reply, scores))
     assert np.argsort(scores).tolist() != np.argsort(with_reply).tolist()
     assert [len(one) for one in backward.model.score([ids for ids, _ in laid], [start for _, start in laid])] == [
-        len(join_turns(backward.encode(SOURCE), tokenizer))] * len(laid)
+        len(join_turns(backward.encode(SOURCE), tokenizer))
+    ] * len(laid)
 
 
 def test_the_notes_chinese_example_in_the_order_of_its_ids():
     tokenizer = WordPiece(vocabulary=60).train(iter(["今天天气很好我们去公园吧你想吃什么随便"] * 3))
     reader = TextModel(None, tokenizer)
-    ids, start = backward_sequence(reader.encode(["今天天气很好", "我们去公园吧", "你想吃什么"]), reader.encode(["随便"])[0], tokenizer)
+    ids, start = backward_sequence(
+        reader.encode(["今天天气很好", "我们去公园吧", "你想吃什么"]), reader.encode(["随便"])[0], tokenizer
+    )
     assert "".join(tokenizer.pieces(ids)) == "[CLS]随便[SEP]你想吃什么[SEP]我们去公园吧[SEP]今天天气很好[SEP]"
     assert "".join(tokenizer.pieces(ids[start:])) == "你想吃什么[SEP]我们去公园吧[SEP]今天天气很好[SEP]"
 
@@ -77,18 +80,22 @@ def test_of_a_long_source_the_same_turns_are_left_out_for_every_reply(store, mod
     longest = max(len(ids) for ids in small.encode(REPLIES)) + 1
     kept = last_that_fit(small.encode(source), 65 - longest)
     assert 0 < len(kept) < len(source)
-    assert backward_scores(small, source, REPLIES) == pytest.approx(backward_scores(small, source[-len(kept):], REPLIES), abs=1e-4)
+    assert backward_scores(small, source, REPLIES) == pytest.approx(
+        backward_scores(small, source[-len(kept) :], REPLIES), abs=1e-4
+    )
     with pytest.raises(Fault, match="leaves its source no room"):
         backward_scores(small, source, ["what " * 64])
 
 
-@pytest.mark.parametrize(("room", "kept"), [(None, [3, 2, 4]), (12, [3, 2, 4]), (11, [2, 4]), (8, [2, 4]), (7, [4]), (5, [4]), (4, [3]),
-                                            (2, [1]), (0, [1])])
+@pytest.mark.parametrize(
+    ("room", "kept"),
+    [(None, [3, 2, 4]), (12, [3, 2, 4]), (11, [2, 4]), (8, [2, 4]), (7, [4]), (5, [4]), (4, [3]), (2, [1]), (0, [1])],
+)
 def test_whole_turns_are_kept_and_only_a_newest_that_is_too_long_is_cut(room, kept):
     turns = [np.arange(length) for length in (3, 2, 4)]
     found = last_that_fit(turns, room)
     assert [len(turn) for turn in found] == kept
-    assert found[-1].tolist() == turns[-1][-len(found[-1]):].tolist(), "cut from the left"
+    assert found[-1].tolist() == turns[-1][-len(found[-1]) :].tolist(), "cut from the left"
 
 
 def test_the_combination_is_what_it_says():

@@ -13,7 +13,7 @@ from foreword.generate.sample import Sampling
 
 P = np.array([0.4, 0.3, 0.15, 0.1, 0.05])
 LOGS = torch.log(torch.tensor(P))[None]
-WIDE = torch.randn(3, 5000, generator=torch.Generator().manual_seed(4)).mul(2).log_softmax(-1)        # a vocabulary of many
+WIDE = torch.randn(3, 5000, generator=torch.Generator().manual_seed(4)).mul(2).log_softmax(-1)  # a vocabulary of many
 
 
 def kept(how, log_probs=LOGS, **more):
@@ -54,7 +54,7 @@ def test_in_a_large_vocabulary_the_same_are_kept_as_by_definition(k, p):
     ids, scores = Sampling(top_k=k, top_p=p).candidates(WIDE.double())
     for row, chosen, there in zip(WIDE.double().numpy(), ids, scores):
         assert chosen[np.isfinite(there)].tolist() == by_definition(row, k, p)
-    tied = WIDE.mul(2).round()[:1] / 2        # many of each score
+    tied = WIDE.mul(2).round()[:1] / 2  # many of each score
     tied = tied.double().log_softmax(-1)
     assert kept(Sampling(top_k=k, top_p=p), tied) == by_definition(tied[0].numpy(), k, p)
 
@@ -96,7 +96,7 @@ def test_so_they_do_among_those_that_are_left(how, left):
 def test_a_seed_chooses_the_same_alone_and_in_a_batch():
     for how in (Sampling(), Sampling(top_k=40), Sampling(top_p=0.9), Sampling(temperature=0.7)):
         together = how.choose(WIDE, [chance(7, i) for i in range(3)])
-        assert [int(how.choose(WIDE[i: i + 1], [chance(7, i)])[0]) for i in range(3)] == together.tolist()
+        assert [int(how.choose(WIDE[i : i + 1], [chance(7, i)])[0]) for i in range(3)] == together.tolist()
 
 
 def test_what_is_impossible_is_never_chosen():
@@ -106,8 +106,17 @@ def test_what_is_impossible_is_never_chosen():
         assert set(chosen.tolist()) == {1, 3}
 
 
-@pytest.mark.parametrize("wrong", [{"max_tokens": -1}, {"temperature": -0.1}, {"top_k": -1}, {"top_p": 0.0}, {"top_p": 1.1},
-                                   {"repetition_penalty": 0.0}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_tokens": -1},
+        {"temperature": -0.1},
+        {"top_k": -1},
+        {"top_p": 0.0},
+        {"top_p": 1.1},
+        {"repetition_penalty": 0.0},
+    ],
+)
 def test_settings_out_of_range_are_faults(wrong):
     with pytest.raises(Fault, match=f"{next(iter(wrong))} must be"):
         Sampling(**wrong)

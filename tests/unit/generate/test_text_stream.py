@@ -52,7 +52,10 @@ def test_bytes_that_are_no_text_end_as_the_decoder_has_them(bytes_, ids):
 
 
 @settings(max_examples=200, deadline=None)
-@given(text=st.text("ab今😀\n", max_size=25), stop=st.lists(st.text("ab今😀\n", min_size=1, max_size=4), min_size=1, max_size=3))
+@given(
+    text=st.text("ab今😀\n", max_size=25),
+    stop=st.lists(st.text("ab今😀\n", min_size=1, max_size=4), min_size=1, max_size=3),
+)
 @example("aab", ["aab"])
 @example("aaab", ["aab"])
 @example("ab", ["abb"])

@@ -14,7 +14,13 @@ from foreword.parts.visible import Banded, CausalPattern, Everywhere, Pattern
 from tests.widths import every_width, use
 
 SHARE = 0.3
-SHAPES = [(1, 1, 1, 1, 4), (3, 2, 5, 5, 4), (2, 3, 17, 17, 8), (5, 2, 7, 33, 16), (3, 4, 40, 40, 32)]        # b, heads, q, k, size
+SHAPES = [
+    (1, 1, 1, 1, 4),
+    (3, 2, 5, 5, 4),
+    (2, 3, 17, 17, 8),
+    (5, 2, 7, 33, 16),
+    (3, 4, 40, 40, 32),
+]  # b, heads, q, k, size
 
 
 @pytest.fixture(autouse=True)
@@ -26,17 +32,24 @@ def compiled() -> None:
 def drawn(batch: int, heads: int, queries: int, keys: int, size: int) -> list[Tensor]:
     """As Attention makes them: the heads of a place lie side by side."""
     chance = torch.Generator().manual_seed(batch + keys)
-    return [torch.randn(batch, length, heads, size, generator=chance).transpose(1, 2).requires_grad_()
-            for length in (queries, keys, keys)]
+    return [
+        torch.randn(batch, length, heads, size, generator=chance).transpose(1, 2).requires_grad_()
+        for length in (queries, keys, keys)
+    ]
 
 
 def masks(batch: int, queries: int, keys: int) -> dict[str, Tensor | None]:
     real = torch.ones(batch, keys, dtype=torch.bool)
-    real[1:, keys - keys // 3:] = False
+    real[1:, keys - keys // 3 :] = False
     some = torch.rand(batch, 1, queries, keys, generator=torch.Generator().manual_seed(3)) > 0.4
     some[..., 0] = True
-    return {"none": None, "padding": real[:, None, None], "of each query": some[0, 0], "of each query and row": some,
-            "with gaps": some.mT.contiguous().mT}
+    return {
+        "none": None,
+        "padding": real[:, None, None],
+        "of each query": some[0, 0],
+        "of each query and row": some,
+        "with gaps": some.mT.contiguous().mT,
+    }
 
 
 def by_definition(q: Tensor, k: Tensor, v: Tensor, seen: Tensor | None, seed: int, share: float = SHARE) -> Tensor:
@@ -84,7 +97,7 @@ def test_every_width_of_vector_gives_the_same(flags: tuple[str, ...], monkeypatc
 
 def test_scores_far_apart_and_rows_that_see_nothing() -> None:
     q, k, v = drawn(2, 2, 9, 9, 8)
-    same([(q * 30).detach().requires_grad_(), k, v], None, within=1e-3)        # weights of nearly zero and nearly one
+    same([(q * 30).detach().requires_grad_(), k, v], None, within=1e-3)  # weights of nearly zero and nearly one
     seen = torch.ones(9, 9, dtype=torch.bool)
     seen[4] = False
     mine = dropout_attention.attention(q, k, v, seen, SHARE)
@@ -95,13 +108,21 @@ def test_scores_far_apart_and_rows_that_see_nothing() -> None:
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 def test_so_large_a_share_of_the_weights_is_dropped(share: float) -> None:
     keys = 257
-    q, k, v = torch.zeros(2, 3, keys, 4), torch.zeros(2, 3, keys, 4), torch.eye(keys).expand(2, 3, keys, keys).contiguous()
+    q, k, v = (
+        torch.zeros(2, 3, keys, 4),
+        torch.zeros(2, 3, keys, 4),
+        torch.eye(keys).expand(2, 3, keys, keys).contiguous(),
+    )
     torch.manual_seed(1)
-    weights = dropout_attention.attention(q, k, v, None, share) * keys * (1 - share)        # 1 where kept: all keys weigh the same
+    weights = (
+        dropout_attention.attention(q, k, v, None, share) * keys * (1 - share)
+    )  # 1 where kept: all keys weigh the same
     torch.testing.assert_close(weights, weights.round().clamp(0, 1), rtol=0, atol=1e-4)
     kept = float(weights.double().mean())
     assert abs(kept - (1 - share)) < 4 * (share * (1 - share) / weights.numel()) ** 0.5
-    assert not torch.equal(dropout_attention.attention(q, k, v, None, share), dropout_attention.attention(q, k, v, None, share))
+    assert not torch.equal(
+        dropout_attention.attention(q, k, v, None, share), dropout_attention.attention(q, k, v, None, share)
+    )
 
 
 @pytest.mark.parametrize("pattern", [Everywhere(), CausalPattern(), Banded(3)], ids=str)
@@ -120,9 +141,9 @@ def test_patterns_keep_their_secrets_while_dropping(pattern: Pattern) -> None:
     for place in range(11):
         other = x.clone()
         other[:, place] += 1.0
-        changed = (read(other) != before).any(-1)              # [batch, queries]
+        changed = (read(other) != before).any(-1)  # [batch, queries]
         blind = real & ~seen[:, :, place]
-        blind[:, place] = False                                # its own query is another one
+        blind[:, place] = False  # its own query is another one
         assert not (changed & blind).any()
 
 
@@ -136,21 +157,28 @@ def test_torch_s_own_checks_of_the_operator() -> None:
 @pytest.mark.thorough
 def test_torch_compile_leaves_it_as_it_is() -> None:
     given = drawn(2, 2, 5, 5, 4)
-    compiled = torch.compile(lambda q, k, v: dropout_attention.attention(q * 2, k, v, None, 0.2).square().sum(), backend="aot_eager")
+    compiled = torch.compile(
+        lambda q, k, v: dropout_attention.attention(q * 2, k, v, None, 0.2).square().sum(), backend="aot_eager"
+    )
     torch.manual_seed(2)
     mine = torch.autograd.grad(compiled(*given), given)
     torch.manual_seed(2)
-    for slope, right in zip(mine, torch.autograd.grad(dropout_attention.attention(given[0] * 2, *given[1:], None, 0.2).square().sum(), given)):
+    for slope, right in zip(
+        mine,
+        torch.autograd.grad(dropout_attention.attention(given[0] * 2, *given[1:], None, 0.2).square().sum(), given),
+    ):
         torch.testing.assert_close(slope, right)
 
 
 @every_width
 @pytest.mark.parametrize("kind", ["none", "of each query and row"])
-def test_with_and_without_the_kernels_the_same_weights_are_dropped(flags, kind, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_and_without_the_kernels_the_same_weights_are_dropped(
+    flags, kind, monkeypatch: pytest.MonkeyPatch
+) -> None:
     given = drawn(3, 2, 7, 9, 8)
     seen = None if kind == "none" else torch.rand(3, 1, 7, 9) < 0.6
     if seen is not None:
-        seen[1, 0, 2] = False                 # this query sees nothing
+        seen[1, 0, 2] = False  # this query sees nothing
     found = []
     for kernels in (True, False):
         use(flags, monkeypatch, elementwise, dropout_attention)

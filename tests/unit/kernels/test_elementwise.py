@@ -12,7 +12,9 @@ from torch import Tensor
 from foreword.kernels import elementwise
 from tests.widths import every_width, torch_compiles, use
 
-EDGES = torch.tensor([0.0, -0.0, 1e-30, -1e-30, 1e-4, 0.5, -0.5, 3.0, -3.0, 5.5, -5.5, 9.9, -9.9, 40.0, -40.0, 1e4, -1e4])
+EDGES = torch.tensor(
+    [0.0, -0.0, 1e-30, -1e-30, 1e-4, 0.5, -0.5, 3.0, -3.0, 5.5, -5.5, 9.9, -9.9, 40.0, -40.0, 1e4, -1e4]
+)
 ANGLES = torch.randn(5, 6, generator=torch.Generator().manual_seed(1))
 
 Function = Callable[[Tensor], Tensor]
@@ -55,9 +57,16 @@ def test_each_number(name: str, size: int) -> None:
 
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("name", ["gelu", "relu_squared", "rms_norm"])
-@pytest.mark.parametrize("layout", [
-    torch.randn(7, 9).t(), torch.randn(4, 5, 6, 8).transpose(1, 2), torch.randn(6, 20)[:, 3:11], torch.randn(3, 8).expand(2, 3, 8)],
-    ids=["transposed", "heads and places exchanged", "with gaps", "expanded"])
+@pytest.mark.parametrize(
+    "layout",
+    [
+        torch.randn(7, 9).t(),
+        torch.randn(4, 5, 6, 8).transpose(1, 2),
+        torch.randn(6, 20)[:, 3:11],
+        torch.randn(3, 8).expand(2, 3, 8),
+    ],
+    ids=["transposed", "heads and places exchanged", "with gaps", "expanded"],
+)
 def test_any_layout(name: str, layout: Tensor) -> None:
     same(KERNELS[name], layout)
 
@@ -65,13 +74,23 @@ def test_any_layout(name: str, layout: Tensor) -> None:
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize(("rows", "width"), [(1, 1), (1, 7), (3, 16), (5, 33), (300, 64), (40, 1000)])
 def test_each_row(rows: int, width: int) -> None:
-    same(KERNELS["rms_norm"], torch.randn(rows, width) * torch.logspace(-3, 3, rows)[:, None] if rows < 6 else torch.randn(rows, width))
+    same(
+        KERNELS["rms_norm"],
+        torch.randn(rows, width) * torch.logspace(-3, 3, rows)[:, None] if rows < 6 else torch.randn(rows, width),
+    )
 
 
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("x", [
-    torch.randn(2, 3, 5, 12), torch.randn(2, 5, 3, 12).transpose(1, 2), torch.randn(2, 5, 9, 12)[:, :, 2:5].transpose(1, 2),
-    torch.randn(40, 24, 5, 12)], ids=["by head", "by place", "within a projection", "for two threads"])
+@pytest.mark.parametrize(
+    "x",
+    [
+        torch.randn(2, 3, 5, 12),
+        torch.randn(2, 5, 3, 12).transpose(1, 2),
+        torch.randn(2, 5, 9, 12)[:, :, 2:5].transpose(1, 2),
+        torch.randn(40, 24, 5, 12),
+    ],
+    ids=["by head", "by place", "within a projection", "for two threads"],
+)
 def test_rotations(x: Tensor) -> None:
     same(KERNELS["rotary"], x)
 
@@ -80,7 +99,10 @@ def test_rotations(x: Tensor) -> None:
 def test_rotations_of_any_head_size() -> None:
     for size in (2, 8, 16, 34, 64):
         angles = torch.randn(5, size // 2)
-        same(lambda x, a=angles: elementwise.rotary(x, a.cos().to(x.dtype), a.sin().to(x.dtype)), torch.randn(2, 3, 5, size))
+        same(
+            lambda x, a=angles: elementwise.rotary(x, a.cos().to(x.dtype), a.sin().to(x.dtype)),
+            torch.randn(2, 3, 5, size),
+        )
 
 
 @pytest.mark.usefixtures("compiled")
@@ -115,7 +137,7 @@ def test_torch_s_own_checks_of_an_operator(name: str) -> None:
 def test_torch_compile_leaves_it_as_it_is(name: str) -> None:
     x = torch.randn(2, 3, 5, 12, requires_grad=True)
     compiled = torch.compile(lambda x: KERNELS[name](x * 2).square().sum(), backend="aot_eager", fullgraph=True)
-    slope, = torch.autograd.grad(compiled(x), x)
+    (slope,) = torch.autograd.grad(compiled(x), x)
     torch.testing.assert_close(slope, torch.autograd.grad(KERNELS[name](x * 2).square().sum(), x)[0])
 
 
@@ -136,8 +158,12 @@ def test_without_a_compiler_torch_answers(name: str, monkeypatch: pytest.MonkeyP
 
 @every_width
 @pytest.mark.parametrize("share", [0.1, 0.5, 1e-6])
-def test_with_and_without_the_kernels_the_same_numbers_are_dropped(flags, share, monkeypatch: pytest.MonkeyPatch) -> None:
-    x = torch.cat([torch.randn(70_001), torch.tensor([torch.inf, -0.0, 1e-40])])        # more than one piece, and no whole vectors
+def test_with_and_without_the_kernels_the_same_numbers_are_dropped(
+    flags, share, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.cat(
+        [torch.randn(70_001), torch.tensor([torch.inf, -0.0, 1e-40])]
+    )  # more than one piece, and no whole vectors
     found = []
     for kernels in (True, False):
         use(flags, monkeypatch, elementwise)
@@ -150,7 +176,9 @@ def test_with_and_without_the_kernels_the_same_numbers_are_dropped(flags, share,
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_so_large_a_share_is_dropped_and_the_rest_grows(share: float, threads: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_large_a_share_is_dropped_and_the_rest_grows(
+    share: float, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
     torch.manual_seed(3)
     x = torch.randn(1000, 257)
@@ -159,7 +187,7 @@ def test_so_large_a_share_is_dropped_and_the_rest_grows(share: float, threads: i
     torch.testing.assert_close(y, torch.where(kept, x / (1 - share), 0.0))
     sigma = (share * (1 - share) / x.numel()) ** 0.5
     assert abs(float((~kept).double().mean()) - share) < 4 * sigma
-    for rows in (kept.double(), kept.double().t()):        # no row has more than its part, and neighbours do not agree
+    for rows in (kept.double(), kept.double().t()):  # no row has more than its part, and neighbours do not agree
         spread = rows.mean(1).std() / (share * (1 - share) / rows.size(1)) ** 0.5
         assert 0.85 < spread < 1.15
         together = (rows[1:] * rows[:-1]).mean()
@@ -170,12 +198,12 @@ def test_what_is_passed_back_is_dropped_alike_and_the_next_draw_is_another() -> 
     x = torch.randn(64, 100, requires_grad=True)
     torch.manual_seed(5)
     y = elementwise.dropout(x, 0.3)
-    slope, = torch.autograd.grad(y.sum(), x)
+    (slope,) = torch.autograd.grad(y.sum(), x)
     assert ((slope != 0) == (y != 0)).all()
     torch.testing.assert_close(slope[slope != 0], torch.full_like(slope[slope != 0], 1 / 0.7))
     other = elementwise.dropout(x, 0.3)
     agree = float(((other != 0) == (y != 0)).double().mean())
-    assert agree == pytest.approx(0.58, abs=0.03)          # 0.7 squared and 0.3 squared: as independent draws do
+    assert agree == pytest.approx(0.58, abs=0.03)  # 0.7 squared and 0.3 squared: as independent draws do
     torch.manual_seed(5)
     assert torch.equal(elementwise.dropout(x, 0.3), y), "all chance comes from torch's seed"
     torch.manual_seed(5)
@@ -190,7 +218,7 @@ def test_compiled_dropout_drops_as_much() -> None:
     x = torch.ones(500, 100, requires_grad=True)
     y = compiled(x)
     assert float((y == 0).double().mean()) == pytest.approx(0.25, abs=0.01)
-    slope, = torch.autograd.grad(y.sum(), x)
+    (slope,) = torch.autograd.grad(y.sum(), x)
     assert ((slope == 0) == (y == 0)).all()
 
 

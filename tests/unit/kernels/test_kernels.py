@@ -89,6 +89,7 @@ static void *zeros(size_t size) { return left-- > 0 ? calloc(1, size) : 0; }
 @pytest.fixture
 def scarce(tmp_path):
     """The kernels of a module, and a way to say how many allocations succeed."""
+
     def make(module):
         for header in module.SOURCE.parent.glob("*.h"):
             shutil.copy(header, tmp_path)
@@ -97,7 +98,9 @@ def scarce(tmp_path):
 
         def allow(number):
             ctypes.c_long.in_dll(library, "left").value = number
+
         return library, allow
+
     return make
 
 
@@ -116,7 +119,9 @@ def test_want_of_memory_while_decoding_is_survived(scarce, monkeypatch):
         torch.testing.assert_close(decode.attend(q, k, v, lengths), decode.attend_in_torch(q, k, v, lengths))
         allow(enough)
         if enough:
-            assert torch.equal(program.run(np.array([3]), np.array([0]), torch.empty(0)[None, None, None, None, None]), weight[3:4])
+            assert torch.equal(
+                program.run(np.array([3]), np.array([0]), torch.empty(0)[None, None, None, None, None]), weight[3:4]
+            )
             continue
         with pytest.raises(RunFailed, match="no memory left"):
             program.run(np.array([3]), np.array([0]), torch.empty(1, 2, 1, 1, 1, 1))
@@ -134,7 +139,11 @@ def test_want_of_memory_while_encoding_is_survived(scarce, monkeypatch):
         encoder = library.learn(tokenize.address(classes), tokenize.address(letters), tokenize.address(rules), 1)
         if encoder:
             ids, numbers = np.zeros(20, np.uint32), np.zeros(1, np.int64)
-            answers.append(library.encode(encoder, page, tokenize.address(spans), 1, tokenize.address(ids), tokenize.address(numbers)))
+            answers.append(
+                library.encode(
+                    encoder, page, tokenize.address(spans), 1, tokenize.address(ids), tokenize.address(numbers)
+                )
+            )
             library.forget(encoder)
         else:
             answers.append(None)

@@ -14,8 +14,13 @@ from foreword.parts.frozen import quantized
 from tests.widths import compiled_with
 
 WAYS = {"native": (), "without AVX-512": ("-mno-avx512f",), "portable": ("-DPORTABLE",), "one thread": ("-fno-openmp",)}
-ACTIVATIONS = {"": lambda x: x, "relu": F.relu, "relu_squared": lambda x: F.relu(x).square(), "gelu_erf": F.gelu,
-               "gelu_tanh": lambda x: F.gelu(x, approximate="tanh")}
+ACTIVATIONS = {
+    "": lambda x: x,
+    "relu": F.relu,
+    "relu_squared": lambda x: F.relu(x).square(),
+    "gelu_erf": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+}
 every_way = pytest.mark.parametrize("way", [*WAYS, "torch"])
 
 
@@ -32,6 +37,7 @@ def libraries(tmp_path_factory):
             except build.FAILURES as error:
                 pytest.skip(f"cannot be compiled here: {error}")
         return made[way]
+
     return find
 
 
@@ -44,7 +50,11 @@ def product(way, libraries, monkeypatch):
 
 def meant(numbers: torch.Tensor, scale: torch.Tensor | None) -> torch.Tensor:
     """What int8 weights stand for."""
-    return numbers.double() if scale is None else numbers.double() * scale[0].double()[:, None] + scale[1].double()[:, None]
+    return (
+        numbers.double()
+        if scale is None
+        else numbers.double() * scale[0].double()[:, None] + scale[1].double()[:, None]
+    )
 
 
 def error(found: torch.Tensor, wanted: torch.Tensor) -> float:
@@ -93,8 +103,11 @@ def test_the_largest_int8_weights_and_activations_overflow_nothing(way, product,
 
     Ours sum in short pieces. Torch may add one number after another (it does without AVX-512): n roundings to 24 bits.
     """
-    most = max(1e-5, inputs * 2.0 ** -24) if way == "torch" else 1e-5
-    numbers, scale = torch.full((8, inputs), 127, dtype=torch.int8), torch.tensor([[0.5], [0.0]]).expand(2, 8).contiguous()
+    most = max(1e-5, inputs * 2.0**-24) if way == "torch" else 1e-5
+    numbers, scale = (
+        torch.full((8, inputs), 127, dtype=torch.int8),
+        torch.tensor([[0.5], [0.0]]).expand(2, 8).contiguous(),
+    )
     numbers[1::2] *= -1
     for size in (1e-3, 1.0, -1e6):
         x = torch.full((1, inputs), size)
@@ -108,7 +121,7 @@ def test_one_large_activation_costs_the_small_ones_beside_it_nothing(product, la
     draw = torch.Generator().manual_seed(3)
     x, (numbers, scale) = torch.randn(1, 3072, generator=draw), quantized(torch.randn(8, 3072, generator=draw))
     scale[1] = 0
-    x[0, 7], numbers[:, 7] = largest, 0                   # what it meets is nothing: only its neighbours count
+    x[0, 7], numbers[:, 7] = largest, 0  # what it meets is nothing: only its neighbours count
     assert error(product(x, numbers, None, scale), x.double() @ meant(numbers, scale).t()) < 1e-5
 
 
@@ -145,9 +158,11 @@ def test_each_row_looks_at_its_own_first_places(size):
     lengths = torch.tensor([1, 17, 40, 16])
     found = decode.attend(queries, keys, values, lengths)
     for row, length in enumerate(lengths):
-        wanted = F.scaled_dot_product_attention(*(x.double() for x in (queries[row], keys[row, :, :length], values[row, :, :length])))
+        wanted = F.scaled_dot_product_attention(
+            *(x.double() for x in (queries[row], keys[row, :, :length], values[row, :, :length]))
+        )
         assert error(found[row], wanted) < 1e-5
-    keys[0, :, 1:] = 1e4         # what lies beyond a row's length means nothing
+    keys[0, :, 1:] = 1e4  # what lies beyond a row's length means nothing
     values[0, :, 1:] = -1e4
     assert torch.equal(decode.attend(queries, keys, values, lengths)[0], found[0])
 
@@ -158,6 +173,7 @@ def test_what_does_not_fit_is_refused():
 
 
 # ----------------------------------------------------------------------------------------------------------- compiling
+
 
 @pytest.fixture
 def fresh(monkeypatch, tmp_path):

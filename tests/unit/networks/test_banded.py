@@ -13,7 +13,7 @@ from tests.tiny import drawn, tiny
 
 WINDOW, LENGTH = 3, 12
 ORDERS = {"banded": '["banded"]', "alternating": '["dense", "banded"]', "banded first": '["banded", "dense"]'}
-REACH = {"banded": 2 * (WINDOW - 1), "alternating": LENGTH, "banded first": LENGTH}       # places back, through two layers
+REACH = {"banded": 2 * (WINDOW - 1), "alternating": LENGTH, "banded first": LENGTH}  # places back, through two layers
 every_order = pytest.mark.parametrize("name", ORDERS)
 
 
@@ -48,7 +48,7 @@ def test_the_same_holds_for_what_is_said_next(model, name, frozen):
     reader = (freeze(made) if frozen else made).language_model(vocabulary)
 
     def said(text: np.ndarray, prompt: int) -> np.ndarray:
-        log_probs, state = reader.begin([text[:prompt], text[1:prompt]])       # the second row is shorter
+        log_probs, state = reader.begin([text[:prompt], text[1:prompt]])  # the second row is shorter
         found = [log_probs[0]]
         for token, other in zip(text[prompt:], text[prompt:]):
             log_probs, state = reader.advance(np.array([token, other]), state)
@@ -61,7 +61,9 @@ def test_the_same_holds_for_what_is_said_next(model, name, frozen):
             other = ids()
             other[j] += 1
             changed = np.abs(said(other, prompt) - plain).max(1) > 0
-            assert changed.tolist() == [0 <= i - j <= REACH[name] for i in range(prompt - 1, LENGTH)], f"token {j}, prompt {prompt}"
+            assert changed.tolist() == [0 <= i - j <= REACH[name] for i in range(prompt - 1, LENGTH)], (
+                f"token {j}, prompt {prompt}"
+            )
 
 
 @every_order
@@ -72,7 +74,7 @@ def test_remembering_in_pieces_and_padding_change_nothing(model, name):
     for piece in (1, 2, WINDOW, 5):
         state, found = None, []
         for start in range(0, LENGTH, piece):
-            output = network(Inputs(text[:, start: start + piece]), state)
+            output = network(Inputs(text[:, start : start + piece]), state)
             state = output.state
             found.append(output.last)
         assert (torch.cat(found, 1) - whole).abs().max() < 1e-10

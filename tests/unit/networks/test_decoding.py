@@ -58,6 +58,7 @@ def following(reader, state, texts: np.ndarray) -> torch.Tensor:
 def at_once(reader, text: np.ndarray) -> torch.Tensor:
     """The definition: the whole text read by the network itself."""
     from foreword.networks.base import Inputs
+
     with torch.inference_mode():
         return reader.head.log_probs(reader.network(Inputs(torch.from_numpy(text)[None])).last[0])
 
@@ -76,7 +77,7 @@ def test_every_row_is_read_as_the_network_reads_it_at_once(reader):
     _, state = reader.begin(PROMPTS)
     found = following(reader, state, texts)
     for row, prompt in enumerate(PROMPTS):
-        wanted = at_once(reader, np.concatenate([prompt, texts[row]]))[len(prompt):]
+        wanted = at_once(reader, np.concatenate([prompt, texts[row]]))[len(prompt) :]
         assert (found[row] - wanted).abs().max() < 5e-5
 
 
@@ -88,7 +89,7 @@ def test_the_cache_grows_as_it_is_filled(reader, monkeypatch):
     for token in texts.T:
         log_probs, state = reader.advance(token, state)
         rooms.append(state.cache.room)
-    assert sorted(set(rooms)) == [6, 12, 24, 32]        # never more than the context
+    assert sorted(set(rooms)) == [6, 12, 24, 32]  # never more than the context
     assert (log_probs[0] - at_once(reader, np.concatenate([PROMPTS[0], texts[0]]))[-1]).abs().max() < 5e-5
 
 
@@ -108,7 +109,10 @@ def test_a_state_may_be_read_on_from_more_than_once(reader):
     _, first = reader.advance(one[:, 0], state)
     _, second = reader.advance(other[:, 0], state)
     again = following(reader, state, one)
-    found = [following(reader, each, np.concatenate([text[:, 1:], later], 1)) for each, text in ((first, one), (second, other))]
+    found = [
+        following(reader, each, np.concatenate([text[:, 1:], later], 1))
+        for each, text in ((first, one), (second, other))
+    ]
     for wanted, got in zip(fresh, found):
         assert (got - wanted[:, 1:]).abs().max() < 1e-5
     assert (again - fresh[0][:, :3]).abs().max() < 1e-5
@@ -128,22 +132,26 @@ def test_only_full_rows_are_read_again(reader, monkeypatch):
     prompts, texts = [more(1, 30)[0], more(1, 3)[0]], more(2, 8, 5)
     read = []
     packed = Decoder._read
-    monkeypatch.setattr(Decoder, "_read", lambda self, texts: read.append([len(text) for text in texts]) or packed(self, texts))
+    monkeypatch.setattr(
+        Decoder, "_read", lambda self, texts: read.append([len(text) for text in texts]) or packed(self, texts)
+    )
     together = following(reader, reader.begin(prompts)[1], texts)
     assert read == [[3, 30], [17]]
     for row, prompt in enumerate(prompts):
-        alone = following(reader, reader.begin([prompt])[1], texts[row: row + 1])[0]
+        alone = following(reader, reader.begin([prompt])[1], texts[row : row + 1])[0]
         assert (together[row] - alone).abs().max() < 5e-5
 
 
 def test_a_prompt_asked_several_times_is_read_once_and_none_is_padded(reader, monkeypatch):
     read = []
     packed = Decoder._read
-    monkeypatch.setattr(Decoder, "_read", lambda self, texts: read.append([len(text) for text in texts]) or packed(self, texts))
+    monkeypatch.setattr(
+        Decoder, "_read", lambda self, texts: read.append([len(text) for text in texts]) or packed(self, texts)
+    )
     log_probs, _ = reader.begin(PROMPTS)
     assert read == [[1, 4, 9]]
     assert torch.equal(log_probs[0], log_probs[3])
-    monkeypatch.setattr(reader, "tokens_at_once", 5)        # what does not fit one pass takes several
+    monkeypatch.setattr(reader, "tokens_at_once", 5)  # what does not fit one pass takes several
     assert (reader.begin(PROMPTS)[0] - log_probs).abs().max() < 1e-5
     assert read[1:] == [[1, 4], [9]]
 
@@ -161,7 +169,9 @@ def test_many_rows(store, rows):
     texts = more(rows, 4)
     found = following(reader, reader.begin(prompts)[1], texts)
     for row in (0, 13, rows - 1):
-        assert (found[row] - at_once(reader, np.concatenate([prompts[row], texts[row]]))[len(prompts[row]):]).abs().max() < 5e-5
+        assert (
+            found[row] - at_once(reader, np.concatenate([prompts[row], texts[row]]))[len(prompts[row]) :]
+        ).abs().max() < 5e-5
 
 
 @pytest.mark.parametrize("name", CAUSAL)
@@ -172,10 +182,11 @@ def test_other_dtypes_are_read_without_a_program(name, store):
     texts = more(4, 6)
     found = following(reader, reader.begin(PROMPTS)[1], texts)
     for row, prompt in enumerate(PROMPTS):
-        assert (found[row] - at_once(reader, np.concatenate([prompt, texts[row]]))[len(prompt):]).abs().max() < 1e-5
+        assert (found[row] - at_once(reader, np.concatenate([prompt, texts[row]]))[len(prompt) :]).abs().max() < 1e-5
 
 
 # ----------------------------------------------------------------------------------------------------- patterns, mutants
+
 
 def test_patterns_attend_as_their_masks_say():
     q, k, v = (torch.randn(1, 2, 12, 8, generator=torch.Generator().manual_seed(seed)) for seed in range(3))
@@ -200,12 +211,15 @@ def test_a_mask_that_is_one_off_would_be_noticed(store, monkeypatch, wrong, comp
         test_every_row_is_read_as_the_network_reads_it_at_once(reader)
 
 
-@pytest.mark.parametrize(("right", "wrong"), [
-    ("length, a->size, scores", "length - 1, a->size, scores"),
-    ("head = i % a->heads, length = seen(a, row)", "head = i % a->heads, length = seen(a, 0)"),
-    ("now->second[lengths[row] * a + i]", "now->second[lengths[0] * a + i]"),
-    ("* a->room + a->lengths[row]) * a->size", "* a->room + a->lengths[0]) * a->size"),
-])
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        ("length, a->size, scores", "length - 1, a->size, scores"),
+        ("head = i % a->heads, length = seen(a, row)", "head = i % a->heads, length = seen(a, 0)"),
+        ("now->second[lengths[row] * a + i]", "now->second[lengths[0] * a + i]"),
+        ("* a->room + a->lengths[row]) * a->size", "* a->room + a->lengths[0]) * a->size"),
+    ],
+)
 def test_a_program_that_is_wrong_would_be_noticed(store, monkeypatch, tmp_path, right, wrong):
     source = decode.SOURCE.read_text()
     assert right in source
@@ -242,7 +256,9 @@ def test_two_threads_read_what_one_reads(store, precision, rows):
 
 def test_a_token_takes_the_place_after_its_row():
     cache = decoding.Layer(torch.zeros(3, 2, 9, 5), torch.zeros(3, 2, 9, 5), torch.tensor([0, 8, 3]))
-    together = torch.randn(3, 1, 30).unflatten(-1, (6, 5)).transpose(1, 2)         # queries, keys and values as a product makes them
+    together = (
+        torch.randn(3, 1, 30).unflatten(-1, (6, 5)).transpose(1, 2)
+    )  # queries, keys and values as a product makes them
     _, keys, values = together.split(2, 1)
     seen = cache.then(KeyValues(keys, values))
     for row, place in enumerate((0, 8, 3)):

@@ -19,7 +19,7 @@ every_reader = pytest.mark.parametrize("reader", READERS)
 def network(family: str, reader: ReaderSpec | None = None, *settings: str, norm: bool = False) -> Features:
     recipe = trunk(family, *settings).recipe
     torch.manual_seed(3)
-    spec = FeaturesSpec(trunk=recipe.network, reader=reader or Straight(), norm=norm)      # type: ignore[arg-type]
+    spec = FeaturesSpec(trunk=recipe.network, reader=reader or Straight(), norm=norm)  # type: ignore[arg-type]
     made = spec.build(tokenizer(FAMILIES[family]).vocabulary()).double().eval()
     torch.nn.init.normal_(made.mix.weight)
     return made
@@ -35,6 +35,7 @@ def only(mix: Mix, layer: int) -> None:
 
 
 # --- the mix ------------------------------------------------------------------------------------------------------------
+
 
 @every_family
 def test_a_mix_of_one_layer_is_that_layer(family: str) -> None:
@@ -62,7 +63,7 @@ def test_equal_shares_are_the_mean(family: str) -> None:
 def test_a_mix_by_hand() -> None:
     mix = Mix(2)
     with torch.no_grad():
-        mix.weight.copy_(torch.tensor([0.0, 3.0]).log1p())        # shares of one and four fifths
+        mix.weight.copy_(torch.tensor([0.0, 3.0]).log1p())  # shares of one and four fifths
         mix.scale.fill_(10.0)
     assert mix([torch.tensor([1.0, 0.0]), torch.tensor([0.0, 1.0])]).tolist() == pytest.approx([2.0, 8.0])
 
@@ -76,7 +77,9 @@ def test_slopes_of_a_mix(norm: bool) -> None:
         return torch.func.functional_call(mix, {"weight": weight, "scale": scale}, (layers,))
 
     weight = torch.randn(3, dtype=torch.double, requires_grad=True)
-    assert torch.autograd.gradcheck(of, (weight, torch.full((1,), 1.5, dtype=torch.double, requires_grad=True), *layers))
+    assert torch.autograd.gradcheck(
+        of, (weight, torch.full((1,), 1.5, dtype=torch.double, requires_grad=True), *layers)
+    )
 
 
 def test_every_vector_is_normalised_by_itself() -> None:
@@ -89,11 +92,12 @@ def test_every_vector_is_normalised_by_itself() -> None:
 
 
 def test_word_vectors_of_another_width_are_left_out() -> None:
-    assert network("lstm", None, "network.embedding=8").mix.weight.numel() == 2        # its two layers
+    assert network("lstm", None, "network.embedding=8").mix.weight.numel() == 2  # its two layers
     assert network("lstm").mix.weight.numel() == 3
 
 
 # --- what is frozen -----------------------------------------------------------------------------------------------------
+
 
 @every_family
 def test_a_trunk_has_no_slopes_and_no_dropout(family: str) -> None:
@@ -108,6 +112,7 @@ def test_a_trunk_has_no_slopes_and_no_dropout(family: str) -> None:
 
 
 # --- padding ------------------------------------------------------------------------------------------------------------
+
 
 def padded(side: str, lengths: tuple[int, ...] = (9, 6, 2)) -> tuple[Tensor, Tensor]:
     """(ids, real): rows of several lengths. In the padding stands what would be read if it were not padding."""
@@ -131,7 +136,9 @@ def test_lstms_from_both_ends_read_a_padded_row_as_if_it_were_alone(side: str) -
 
 
 @every_reader
-@pytest.mark.parametrize(("family", "side"), [("gpt2", "left"), ("gpt2", "right"), ("lstm", "left"), ("lstm", "right"), ("bert", "right")])
+@pytest.mark.parametrize(
+    ("family", "side"), [("gpt2", "left"), ("gpt2", "right"), ("lstm", "left"), ("lstm", "right"), ("bert", "right")]
+)
 def test_padding_and_other_rows_change_nothing(family: str, side: str, reader: str) -> None:
     made = network(family, READERS[reader])
     text, real = padded(side)
@@ -143,6 +150,7 @@ def test_padding_and_other_rows_change_nothing(family: str, side: str, reader: s
 
 
 # --- what is kept -------------------------------------------------------------------------------------------------------
+
 
 @every_family
 def test_what_is_kept_is_what_was_read(family: str) -> None:
@@ -173,7 +181,7 @@ def test_segments_are_part_of_what_is_kept() -> None:
 
 def test_no_more_is_kept_than_there_is_room_for() -> None:
     made = network("gpt2")
-    made.kept.room = 2 * 3 * 9 * 32 * 8        # two rows of three layers, nine places, 32 numbers of 8 bytes
+    made.kept.room = 2 * 3 * 9 * 32 * 8  # two rows of three layers, nine places, 32 numbers of 8 bytes
     made(Inputs(ids(4)))
     assert len(made.kept.rows) == 2
     assert made.kept.bytes == made.kept.room

@@ -18,7 +18,9 @@ def test_keys_and_values_of_unequal_length_are_joined_by_reading_again(store, po
     model = drawn(tiny("gpt2", f"network.positions.kind={positions}"), tokenizer).language_model(tokenizer.vocabulary())
     assert isinstance(model, NeuralReader)
     assert not isinstance(model, Decoder)
-    prompts = [np.asarray(tokenizer.encode(text), np.int64) for text in ("The", "A class definition defines", "x = [1, 2, 3]")]
+    prompts = [
+        np.asarray(tokenizer.encode(text), np.int64) for text in ("The", "A class definition defines", "x = [1, 2, 3]")
+    ]
     sampling = Sampling(max_tokens=40, seed=3, top_k=20)
     batch = GenerationBatch(model, tokenizer)
     joined = batch.join(prompts[:1], sampling)
@@ -36,6 +38,8 @@ def test_a_network_whose_memory_grows_without_limit_must_join_by_itself(store):
     model = drawn(tiny("lstm"), tokenizer).language_model(tokenizer.vocabulary())
     _, state = model.begin([np.array([5])])
     _, other = model.begin([np.array([6])])
-    other.state = [part[..., :-1] for part in other.state] if isinstance(other.state, tuple | list) else other.state[..., :-1]
+    other.state = (
+        [part[..., :-1] for part in other.state] if isinstance(other.state, tuple | list) else other.state[..., :-1]
+    )
     with pytest.raises(TypeError, match="Recurrent remembers of texts of unequal length cannot be joined"):
         model.join(state, other)

@@ -15,8 +15,9 @@ LENGTH = 12
 
 def network(memory: int, layers: int = 2, norm: str = "after"):
     torch.manual_seed(0)
-    spec = SegmentTransformerSpec(layers=layers, width=8, heads=2, memory=memory, norm=norm, bias=False,
-                                  initial=Initial(deviation=0.5))
+    spec = SegmentTransformerSpec(
+        layers=layers, width=8, heads=2, memory=memory, norm=norm, bias=False, initial=Initial(deviation=0.5)
+    )
     return spec.build(Vocabulary(50, -1, ())).double().eval()
 
 
@@ -27,7 +28,7 @@ def ids(length: int = LENGTH) -> torch.Tensor:
 def read(made, text, piece):
     parts, state = [], None
     for start in range(0, text.size(1), piece):
-        output = made(Inputs(text[:, start: start + piece]), state)
+        output = made(Inputs(text[:, start : start + piece]), state)
         parts.append(output.last)
         state = output.state
     return torch.cat(parts, 1)
@@ -67,11 +68,12 @@ def test_no_gradient_goes_into_the_memory():
     assert not any(layer.requires_grad for layer in state.layers)
     assert all(layer.shape == (1, 4, 8) for layer in state.layers)
     later = made(Inputs(text[:, 6:]), state).last.sum()
-    slope, = torch.autograd.grad(later, [made.table()])
+    (slope,) = torch.autograd.grad(later, [made.table()])
     before = set(text[0, :6].tolist()) - set(text[0, 6:].tolist())
     assert all(slope[token].abs().sum() == 0 for token in before)
 
 
 def test_only_distances_can_be_told():
     from foreword.parts.positions import Learned
+
     assert SegmentTransformerSpec(layers=1, width=8, heads=2, positions=Learned()).faults()[0][0] == "positions"

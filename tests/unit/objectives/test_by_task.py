@@ -34,8 +34,14 @@ TRANSFER_KINDS = {"films": "classify", "alike": "pair", "also": "pair", "near": 
 
 def recipe(**tasks: Any) -> Recipe:
     values = base("bert").recipe.values()
-    made = [transfer_kind_of(TRANSFER_KINDS[name]).objective(task(TRANSFER_KINDS[name]).labels, "first", 0.0).model_dump(mode="json") | {"kind": kind}
-            | tasks.get(name, {}) for name, kind in KINDS.items()]
+    made = [
+        transfer_kind_of(TRANSFER_KINDS[name])
+        .objective(task(TRANSFER_KINDS[name]).labels, "first", 0.0)
+        .model_dump(mode="json")
+        | {"kind": kind}
+        | tasks.get(name, {})
+        for name, kind in KINDS.items()
+    ]
     values["objective"] = {"kind": "by_task", "names": list(KINDS), "tasks": made}
     values["batches"] = {"kind": "examples"}
     return loader.from_values(values, "here")
@@ -48,12 +54,16 @@ def made(**tasks: Any) -> tuple[ByTask, Model]:
 
 
 def rows(name: str, count: int = 6) -> list[Row]:
-    encoded = transfer_kind_of(TRANSFER_KINDS[name]).encode(examples(TRANSFER_KINDS[name], count), task(TRANSFER_KINDS[name]).labels, encoder("bert"))
+    encoded = transfer_kind_of(TRANSFER_KINDS[name]).encode(
+        examples(TRANSFER_KINDS[name], count), task(TRANSFER_KINDS[name]).labels, encoder("bert")
+    )
     return [TaskRow(one.sequences[0].ids, number, 0, example=one, task=name) for number, one in enumerate(encoded)]
 
 
 def learner(objective: ByTask, model: Model) -> GradientLearner:
-    spec = GradientTraining(optimizer=AdamW(learning_rate=1e-2, weight_decay=0.5), schedule=Constant(), batch_size=6, clip=0.0)
+    spec = GradientTraining(
+        optimizer=AdamW(learning_rate=1e-2, weight_decay=0.5), schedule=Constant(), batch_size=6, clip=0.0
+    )
     return GradientLearner(spec, model, objective, tokenizer("bert"))
 
 
@@ -61,7 +71,7 @@ def learner(objective: ByTask, model: Model) -> GradientLearner:
 def test_a_batch_changes_only_its_own_head_and_the_trunk(name: str) -> None:
     objective, model = made()
     learns = learner(objective, model)
-    for step, other in enumerate(KINDS):                     # so that the optimizer remembers something of every head
+    for step, other in enumerate(KINDS):  # so that the optimizer remembers something of every head
         learns.step(learns.collate(rows(other)), step, 0.0)
     before = learns.save()
     learns.step(learns.collate(rows(name)), 9, 0.5)
@@ -99,8 +109,10 @@ def test_it_charges_what_the_task_alone_charges(name: str) -> None:
     assert list(found) == [name] == list(batch.guesses)
     assert torch.equal(found[name].total, wanted)
     assert batch.guesses[name] == single.guesses[alone.name] > 0
-    parts = [float(objective.loss(model, batch.rows(start, start + 2)).charges[name].total.detach())
-             for start in range(0, batch.size, 2)]
+    parts = [
+        float(objective.loss(model, batch.rows(start, start + 2)).charges[name].total.detach())
+        for start in range(0, batch.size, 2)
+    ]
     assert sum(parts) == pytest.approx(float(wanted.detach()), rel=1e-5)
 
 
@@ -115,7 +127,9 @@ def test_a_class_guessed_in_steps_costs_minus_the_logarithm_of_its_mean_probabil
     found = objective.loss(model, batch).charges["alike"].total
     mean = torch.stack(steps).exp().mean(0)
     assert len(steps) == 5
-    assert float(found.detach()) == pytest.approx(float(F.nll_loss(mean.detach().log(), batch.targets["stepwise"], reduction="sum")), rel=1e-9)
+    assert float(found.detach()) == pytest.approx(
+        float(F.nll_loss(mean.detach().log(), batch.targets["stepwise"], reduction="sum")), rel=1e-9
+    )
 
 
 def test_other_rows_change_no_score_of_steps() -> None:
@@ -137,7 +151,8 @@ def test_a_single_regression_is_not_spread_over_anything() -> None:
     value = objective.of("near").scores(objective.alone(model, "near"), model.network(batch.inputs), batch)[0]
     assert value.shape == ()
     assert float(objective.loss(model, batch).charges["near"].total.detach()) == pytest.approx(
-        float((value.detach() - batch.targets["regress"][0]) ** 2), rel=1e-6)
+        float((value.detach() - batch.targets["regress"][0]) ** 2), rel=1e-6
+    )
 
 
 def test_every_task_has_its_own_dropout() -> None:
@@ -166,6 +181,7 @@ def test_every_head_that_reads_the_first_token_begins_with_what_pretraining_has_
 
 # --- ranking -----------------------------------------------------------------------------------------------------------
 
+
 class Given(torch.nn.Module):
     """A head that says given scores."""
 
@@ -186,8 +202,13 @@ def ranked(scores: list[list[float]], gamma: float) -> float:
     shares = [[1.0] + [0.0] * (count - 1) + [torch.nan] * (max(counts) - count) for count in counts]
     flat = torch.tensor([score for some in scores for score in some], dtype=torch.float64)
     ids = torch.zeros(len(flat), 1, dtype=torch.long)
-    batch = ExampleBatch(Inputs(ids), {"rank": torch.tensor(shares, dtype=torch.float64)}, there=ids == 0, counts=counts,
-                         units={"rank": "example"})
+    batch = ExampleBatch(
+        Inputs(ids),
+        {"rank": torch.tensor(shares, dtype=torch.float64)},
+        there=ids == 0,
+        counts=counts,
+        units={"rank": "example"},
+    )
     model = Model(base("bert").model.network, {"rank": Given(flat)})
     return float(Rank(gamma=gamma).charges(model, Output(flat[:, None, None]), batch)["rank"].total)
 
@@ -202,7 +223,9 @@ def test_two_candidates_are_a_logistic_loss_of_gamma_times_their_difference(gamm
 @pytest.mark.parametrize("gamma", [0.5, 4.0])
 def test_a_constant_more_for_every_candidate_changes_nothing(gamma: float) -> None:
     some = [[0.3, -1.2, 0.4], [2.0, 1.0], [0.1, 0.2, -0.5]]
-    assert ranked([[score + 7.0 for score in one] for one in some], gamma) == pytest.approx(ranked(some, gamma), abs=1e-9)
+    assert ranked([[score + 7.0 for score in one] for one in some], gamma) == pytest.approx(
+        ranked(some, gamma), abs=1e-9
+    )
 
 
 def test_a_large_gamma_asks_only_how_far_the_best_of_the_wrong_is_ahead() -> None:
@@ -244,14 +267,15 @@ def replace_names(objective: ByTask, names: list[str]) -> ByTask:
     return objective.model_copy(update={"names": names})
 
 
-
-
 def test_tasks_of_text_have_heads_of_their_own_too() -> None:
     """Masked words and the order of texts, each with its own heads, beside a task of labels: ERNIE 2's shape."""
     values = base("bert").recipe.values()
     films = transfer_kind_of("classify").objective(("bad", "good"), "first", 0.0).model_dump(mode="json")
-    values["objective"] = {"kind": "by_task", "names": ["words", "texts", "films"],
-                           "tasks": [{"kind": "masked"}, {"kind": "next_sentence"}, films]}
+    values["objective"] = {
+        "kind": "by_task",
+        "names": ["words", "texts", "films"],
+        "tasks": [{"kind": "masked"}, {"kind": "next_sentence"}, films],
+    }
     values["batches"] = {"kind": "examples"}
     said = loader.from_values(values, "here")
     model = network_for(said, tokenizer("bert").vocabulary())
@@ -263,4 +287,6 @@ def test_tasks_of_text_have_heads_of_their_own_too() -> None:
         report = learns.step(learns.collate(some), number, 0.0)
         assert f"nll.{name}" in report.values
         changed = {key for key, value in learns.save().items() if key in before and not torch.equal(before[key], value)}
-        assert {key.split("heads.", 1)[1].split(".")[0].split(":")[0] for key in changed if "/heads." in key} == {f"task-{name}"}
+        assert {key.split("heads.", 1)[1].split(".")[0].split(":")[0] for key in changed if "/heads." in key} == {
+            f"task-{name}"
+        }

@@ -50,8 +50,10 @@ def test_the_loss_of_a_session_is_the_sum_of_the_losses_of_its_pairs(model, toke
             history, reply = join_turns(read[:k], tokenizer), join_turns([read[k]], tokenizer)
             ids = torch.from_numpy(np.concatenate([history, reply]))[None]
             log_probs = model.heads["tokens"].out(model.network(Inputs(ids)).last[0]).log_softmax(-1)
-            pairs -= log_probs[len(history) - 1: -1].gather(1, torch.from_numpy(reply)[:, None]).sum()
-        assert total(model, objective, [row(turns, tokenizer)], tokenizer).item() == pytest.approx(pairs.item(), rel=1e-8)
+            pairs -= log_probs[len(history) - 1 : -1].gather(1, torch.from_numpy(reply)[:, None]).sum()
+        assert total(model, objective, [row(turns, tokenizer)], tokenizer).item() == pytest.approx(
+            pairs.item(), rel=1e-8
+        )
 
 
 def test_a_session_equals_its_pairs_as_rows_of_weights(model, tokenizer):
@@ -69,11 +71,13 @@ def test_the_first_turn_contributes_no_gradient(model, tokenizer):
     """A session of one turn costs exactly nothing, and no target of a longer one lies in its first turn."""
     model.zero_grad(set_to_none=False)
     total(model, Talk(), [row(turns_of(1, tokenizer, 1), tokenizer)], tokenizer).backward()
-    assert all(float(parameter.grad.abs().max()) == 0.0 for parameter in model.parameters() if parameter.grad is not None)
+    assert all(
+        float(parameter.grad.abs().max()) == 0.0 for parameter in model.parameters() if parameter.grad is not None
+    )
     turns = turns_of(2, tokenizer)
     targets = Talk().collate([row(turns, tokenizer)], tokenizer).targets["tokens"][0]
     assert (targets[: len(turns[0])] == NOTHING).all()
-    assert (targets[len(turns[0]):] != NOTHING).all()
+    assert (targets[len(turns[0]) :] != NOTHING).all()
 
 
 def test_end_is_a_target_and_padding_is_not(model, tokenizer):
@@ -82,9 +86,13 @@ def test_end_is_a_target_and_padding_is_not(model, tokenizer):
     batch = Talk().collate([row(short, tokenizer), row(long, tokenizer)], tokenizer)
     targets = batch.targets["tokens"]
     assert [(int((one == end).sum()), int((one != NOTHING).sum())) for one in targets] == [
-        (1, len(short[1]) + 1), (3, sum(len(turn) + 1 for turn in long[1:]))]
+        (1, len(short[1]) + 1),
+        (3, sum(len(turn) + 1 for turn in long[1:])),
+    ]
     alone = [total(model, Talk(), [row(turns, tokenizer)], tokenizer).item() for turns in (short, long)]
-    assert total(model, Talk(), [row(short, tokenizer), row(long, tokenizer)], tokenizer).item() == pytest.approx(sum(alone), rel=1e-10)
+    assert total(model, Talk(), [row(short, tokenizer), row(long, tokenizer)], tokenizer).item() == pytest.approx(
+        sum(alone), rel=1e-10
+    )
 
 
 def test_weights_switch_turns_off_and_only_them(tokenizer):
@@ -110,7 +118,9 @@ def test_backward_is_the_turns_reversed_and_twice_is_as_before(tokenizer):
 def test_with_berts_vocabulary_cls_is_read_first_and_never_guessed():
     tokenizer = WordPiece(vocabulary=60).train(iter(["今天天气很好我们去公园吧你想吃什么随便"] * 3))
     said = ["今天天气很好", "我们去公园吧", "随便"]
-    ids = np.concatenate([[*tokenizer.encode(turn), tokenizer.special("[end]")] for turn in said])       # as a store has them
+    ids = np.concatenate(
+        [[*tokenizer.encode(turn), tokenizer.special("[end]")] for turn in said]
+    )  # as a store has them
     read, learned = Talk(reverse=True).lay_out(Row(ids, 0, 0), tokenizer)
     assert "".join(tokenizer.pieces(read)) == "[CLS]随便[SEP]我们去公园吧[SEP]今天天气很好[SEP]"
     assert "".join(tokenizer.pieces(read[learned])) == "我们去公园吧[SEP]今天天气很好[SEP]"

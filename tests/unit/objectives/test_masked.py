@@ -31,7 +31,7 @@ def hidden(store, tokenizer):
     found = []
     for number in range(1100):
         start = number * 97 % (len(text) - 200)
-        ids = np.concatenate([specials, text[start: start + 200], specials])
+        ids = np.concatenate([specials, text[start : start + 200], specials])
         found.append((ids, *Masked().hide(ids, mask, ordinary, chance(0, number))))
     return [np.concatenate(each) for each in zip(*found)]
 
@@ -74,7 +74,9 @@ def test_replacements_are_uniform(hidden, tokenizer):
     swapped = (targets != NOTHING) & (shown != ids) & (shown != tokenizer.special("[mask]"))
     counts = np.bincount(shown[swapped], minlength=len(tokenizer))[ordinary_ids(tokenizer)]
     # a replacement that equals the token shows as kept: what is expected is a little less where tokens are frequent
-    frequency = np.bincount(ids[np.isin(ids, ordinary_ids(tokenizer))], minlength=len(tokenizer))[ordinary_ids(tokenizer)]
+    frequency = np.bincount(ids[np.isin(ids, ordinary_ids(tokenizer))], minlength=len(tokenizer))[
+        ordinary_ids(tokenizer)
+    ]
     expected = 1 - frequency / frequency.sum()
     assert chisquare(counts, expected / expected.sum() * counts.sum()).pvalue > 0.001
 
@@ -118,10 +120,14 @@ def test_statistics_say_what_is_true(store, tokenizer):
     said = objective.statistics(objective.collate(rows, tokenizer), tokenizer)
     assert said["of tokens: to guess"] == pytest.approx(0.15, abs=0.01)
     assert said["special tokens to guess"] == 0
-    assert sum(said[f"of guesses: shown as {what}"] for what in ("[mask]", "another token", "they are")) == pytest.approx(1)
+    assert sum(
+        said[f"of guesses: shown as {what}"] for what in ("[mask]", "another token", "they are")
+    ) == pytest.approx(1)
     follows = NextSentence().statistics(NextSentence().collate(rows, tokenizer), tokenizer)
     assert follows["pairs"] == 300
-    assert follows["of pairs: the second text follows the first"] == pytest.approx(np.mean([row.follows for row in rows]))
+    assert follows["of pairs: the second text follows the first"] == pytest.approx(
+        np.mean([row.follows for row in rows])
+    )
 
 
 def test_settings_that_cannot_be_are_faults():

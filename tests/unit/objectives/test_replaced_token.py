@@ -38,8 +38,10 @@ def test_no_token_is_shown_as_another_and_no_special_is_drafted(made):
     hidden, ids = batch.targets["tokens"] != NOTHING, batch.inputs.ids
     mask = tokenizer.special("[mask]")
     assert ((ids == mask) | (ids == batch.targets["tokens"]))[hidden].all()
-    assert torch.equal(batch.targets["replaced"][~hidden & (batch.targets["replaced"] != NOTHING)],
-                       ids[~hidden & (batch.targets["replaced"] != NOTHING)])
+    assert torch.equal(
+        batch.targets["replaced"][~hidden & (batch.targets["replaced"] != NOTHING)],
+        ids[~hidden & (batch.targets["replaced"] != NOTHING)],
+    )
 
 
 def test_the_discriminator_teaches_the_generator_nothing(made):

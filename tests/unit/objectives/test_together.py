@@ -35,6 +35,7 @@ def test_it_needs_parts_and_as_many_weights():
 
 def test_causal_targets_are_the_inputs_one_later(store):
     from foreword.batches.cuts import Documents
+
     open_store = store("paragraphs")
     rows = causal(Documents(length=20)).over(open_store, 8, 0).rows(0, 0, 8)
     batch = Causal().collate(rows, open_store.tokenizer)

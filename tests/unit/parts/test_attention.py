@@ -78,8 +78,10 @@ def stack(**settings):
 
 def scored(attention, x, context, bias, visible, scale):
     """softmax(scale q k + bias) v with a bias for each head, query and key."""
-    q, k, v = (x @ attention.project.weight.T)[..., :attention.inner], *(
-        context @ attention.project.weight.T)[..., attention.inner:].chunk(2, -1)
+    q, k, v = (
+        (x @ attention.project.weight.T)[..., : attention.inner],
+        *(context @ attention.project.weight.T)[..., attention.inner :].chunk(2, -1),
+    )
     out = []
     for head in range(attention.heads):
         here = slice(head * attention.size, (head + 1) * attention.size)
@@ -113,17 +115,22 @@ def test_relative_scores_are_the_sum_of_the_four_terms(past):
         torch.nn.init.normal_(parameter, 0, 0.5)
     x, before = torch.randn(2, LENGTH, WIDTH, dtype=torch.float64), torch.randn(2, past, WIDTH, dtype=torch.float64)
     keys = past + LENGTH
-    found, _ = attention(x, CausalPattern(), attention.remember(before), None, placing.where(torch.arange(LENGTH), keys))
+    found, _ = attention(
+        x, CausalPattern(), attention.remember(before), None, placing.where(torch.arange(LENGTH), keys)
+    )
     q = (x @ attention.project.weight.T)[..., :WIDTH].unflatten(-1, (HEADS, -1))
-    k = (torch.cat([before, x], 1) @ attention.project.weight.T)[..., WIDTH: 2 * WIDTH].unflatten(-1, (HEADS, -1))
+    k = (torch.cat([before, x], 1) @ attention.project.weight.T)[..., WIDTH : 2 * WIDTH].unflatten(-1, (HEADS, -1))
     far = attention.scores.distance(sinusoids(torch.arange(keys), WIDTH).double()).unflatten(-1, (HEADS, -1))
     bias = torch.zeros(2, HEADS, LENGTH, keys, dtype=torch.float64)
     for i in range(LENGTH):
         for j in range(past + i + 1):
             place = far[past + i - j]
-            bias[:, :, i, j] = ((q[:, i] * place).sum(-1) + (placing.content * k[:, j]).sum(-1)
-                                + (placing.place * place).sum(-1)) * attention.size**-0.5
-    wanted = scored(attention, x, torch.cat([before, x], 1), bias, CausalPattern().mask(LENGTH, keys), attention.size**-0.5)
+            bias[:, :, i, j] = (
+                (q[:, i] * place).sum(-1) + (placing.content * k[:, j]).sum(-1) + (placing.place * place).sum(-1)
+            ) * attention.size**-0.5
+    wanted = scored(
+        attention, x, torch.cat([before, x], 1), bias, CausalPattern().mask(LENGTH, keys), attention.size**-0.5
+    )
     assert torch.allclose(found, wanted, atol=1e-12)
 
 

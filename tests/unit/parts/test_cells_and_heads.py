@@ -46,7 +46,7 @@ def test_gradients_go_back_as_far_as_said(bptt):
     x = torch.randn(1, 6, 3, requires_grad=True)
     (outputs,), _ = cell(x, cell.start(1, x))
     for t in range(6):
-        gradient, = torch.autograd.grad(outputs[0, t].sum(), x, retain_graph=True)
+        (gradient,) = torch.autograd.grad(outputs[0, t].sum(), x, retain_graph=True)
         reached = [bool(gradient[0, s].abs().sum() > 0) for s in range(6)]
         assert reached == [t - t % bptt <= s <= t for s in range(6)]
 

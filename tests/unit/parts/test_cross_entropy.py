@@ -48,7 +48,9 @@ def test_all_logits_never_exist_together(monkeypatch):
     """Of 4,096 guesses over 5,000 tokens, no tensor in the graph is larger than a few pieces of logits."""
     widest = []
     plain = torch.Tensor.amax
-    monkeypatch.setattr(torch.Tensor, "amax", lambda logits, *a, **k: widest.append(logits.numel()) or plain(logits, *a, **k))
+    monkeypatch.setattr(
+        torch.Tensor, "amax", lambda logits, *a, **k: widest.append(logits.numel()) or plain(logits, *a, **k)
+    )
     hidden, weight = torch.randn(4096, 8, requires_grad=True), torch.randn(5000, 8, requires_grad=True)
     summed_nll(hidden, weight, None, torch.zeros(4096, dtype=torch.long)).backward()
     assert max(widest) == (cross_entropy.LOGITS // 5000) * 5000 < 4096 * 5000 / 8
@@ -66,5 +68,5 @@ def test_few_logits_are_made_at_once_and_cost_the_same(guesses, monkeypatch):
     hidden, weight, bias, targets = guesses
     in_pieces = summed_nll(hidden, weight, bias, targets)
     monkeypatch.setattr(cross_entropy, "FEW", 10**9)
-    monkeypatch.setattr(cross_entropy, "_Summed", None)        # not asked
+    monkeypatch.setattr(cross_entropy, "_Summed", None)  # not asked
     assert torch.allclose(summed_nll(hidden, weight, bias, targets), in_pieces, rtol=1e-12, atol=1e-12)

@@ -10,7 +10,9 @@ from foreword.networks.base import Inputs
 from foreword.parts.frozen import FrozenLinear, QuantizedLinear, freeze, left_in_float32, quantized
 from tests.tiny import GRADIENT, able_to, drawn, tiny
 
-every_network = pytest.mark.parametrize("name", [name for name in GRADIENT if name in {*able_to("score"), *able_to("fill")}])
+every_network = pytest.mark.parametrize(
+    "name", [name for name in GRADIENT if name in {*able_to("score"), *able_to("fill")}]
+)
 
 
 @pytest.fixture
@@ -61,7 +63,8 @@ def test_freezing_copies_no_weight_and_changes_none(model):
     before = {name: tensor.clone() for name, tensor in model.weights().items()}
     frozen = freeze(model)
     assert {name: tensor.data_ptr() for name, tensor in frozen.weights().items()} == {
-        name: tensor.data_ptr() for name, tensor in model.weights().items()}
+        name: tensor.data_ptr() for name, tensor in model.weights().items()
+    }
     assert not any(isinstance(part, FrozenLinear) for part in model.modules())
     freeze(model, "int8")
     assert all(torch.equal(tensor, before[name]) for name, tensor in model.weights().items())
@@ -88,7 +91,7 @@ def test_gradients_still_flow_where_they_are_asked_for(store):
     model = drawn(tiny("gpt2"), store().tokenizer)
     frozen = freeze(model)
     frozen.network(Inputs(torch.tensor([[5, 6]]))).last.sum().backward()
-    assert model.network.blocks[0].attention.project.weight.grad is not None        # the tensors are the same
+    assert model.network.blocks[0].attention.project.weight.grad is not None  # the tensors are the same
 
 
 def test_what_int8_leaves_alone_is_known(store):
@@ -99,9 +102,13 @@ def test_what_int8_leaves_alone_is_known(store):
 def test_int8_takes_a_quarter_of_the_memory():
     linear = torch.nn.Linear(256, 512)
     quarter = QuantizedLinear(linear)
-    assert sum(tensor.nbytes for tensor in quarter.state_dict().values()) < 0.27 * sum(t.nbytes for t in linear.state_dict().values())
+    assert sum(tensor.nbytes for tensor in quarter.state_dict().values()) < 0.27 * sum(
+        t.nbytes for t in linear.state_dict().values()
+    )
 
 
 def test_an_unknown_precision_is_answered_with_the_known_ones():
-    with pytest.raises(Fault, match=r"there is no precision 'int4'\. Did you mean int8\?\n    Precisions: float32, int8\."):
+    with pytest.raises(
+        Fault, match=r"there is no precision 'int4'\. Did you mean int8\?\n    Precisions: float32, int8\."
+    ):
         freeze(torch.nn.Linear(2, 2), "int4")

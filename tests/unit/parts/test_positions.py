@@ -27,7 +27,9 @@ def test_rotary_positions_rotate_each_pair():
             angle = torch.tensor(place * 10000.0 ** (-2 * pair / SIZE))
             a, b = x[0, 0, place, pair], x[0, 0, place, pair + SIZE // 2]
             assert found[0, 0, place, pair] == pytest.approx(float(a * angle.cos() + b * angle.sin()), abs=1e-5)
-            assert found[0, 0, place, pair + SIZE // 2] == pytest.approx(float(b * angle.cos() - a * angle.sin()), abs=1e-5)
+            assert found[0, 0, place, pair + SIZE // 2] == pytest.approx(
+                float(b * angle.cos() - a * angle.sin()), abs=1e-5
+            )
     assert torch.allclose(found.norm(dim=-1), x.norm(dim=-1), atol=1e-5), "a rotation changes no length"
 
 
@@ -36,6 +38,7 @@ def test_the_product_of_two_rotated_vectors_depends_on_their_distance_alone():
 
     def product(here, there):
         return float((turned(q, torch.tensor([here])) * turned(k, torch.tensor([there]))).sum())
+
     assert product(3, 1) == pytest.approx(product(103, 101), abs=1e-4)
     assert product(3, 1) != pytest.approx(product(3, 2), abs=1e-3)
 
@@ -45,7 +48,7 @@ def test_every_row_may_have_its_own_positions():
     positions = torch.tensor([[0, 0, 1, 2], [5, 6, 7, 8]])
     found = turned(x, positions)
     for row in range(2):
-        assert torch.allclose(found[row: row + 1], turned(x[row: row + 1], positions[row]), atol=1e-6)
+        assert torch.allclose(found[row : row + 1], turned(x[row : row + 1], positions[row]), atol=1e-6)
 
 
 def test_a_table_adds_and_tells_attention_nothing():

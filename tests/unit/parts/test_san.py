@@ -13,7 +13,7 @@ WIDTH, CLASSES = 6, 3
 
 def made(steps: int, order: str = "paper", skip: float = 0.0, dropout: float = 0.0) -> AnswerNetwork:
     torch.manual_seed(7)
-    return AnswerNetwork(WIDTH, CLASSES, steps, dropout, skip, order).double()        # type: ignore[arg-type]
+    return AnswerNetwork(WIDTH, CLASSES, steps, dropout, skip, order).double()  # type: ignore[arg-type]
 
 
 def pairs() -> tuple[Tensor, Tensor, Tensor]:
@@ -27,19 +27,25 @@ def pairs() -> tuple[Tensor, Tensor, Tensor]:
     one, two = two_texts(torch.tensor(there), torch.tensor(segments))
     assert one.sum(1).tolist() == [a for a, _ in lengths]
     assert two.sum(1).tolist() == [b for _, b in lengths]
-    return torch.randn(len(lengths), rows, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(1)), one, two
+    return (
+        torch.randn(len(lengths), rows, WIDTH, dtype=torch.float64, generator=torch.Generator().manual_seed(1)),
+        one,
+        two,
+    )
 
 
 def mean_by(scores: list[Tensor], vectors: list[Tensor]) -> Tensor:
     weights = [score.exp() for score in scores]
-    return sum(weight * vector for weight, vector in zip(weights, vectors)) / sum(weights)       # type: ignore[return-value]
+    return sum(weight * vector for weight, vector in zip(weights, vectors)) / sum(weights)  # type: ignore[return-value]
 
 
 def gru(cell: torch.nn.GRUCell, x: Tensor, s: Tensor) -> Tensor:
     """Cho et al. 2014, in the form where the reset acts after the product."""
+
     def part(k: int, weight: Tensor, bias: Tensor, of: Tensor) -> Tensor:
         rows = slice(k * WIDTH, (k + 1) * WIDTH)
         return weight[rows] @ of + bias[rows]
+
     into = [part(k, cell.weight_ih, cell.bias_ih, x) for k in range(3)]
     back = [part(k, cell.weight_hh, cell.bias_hh, s) for k in range(3)]
     reset, keep = 1 / (1 + (-into[0] - back[0]).exp()), 1 / (1 + (-into[1] - back[1]).exp())
@@ -83,7 +89,7 @@ def test_both_orders_differ_and_so_do_means_of_probabilities_and_of_logarithms()
         net.out.weight.mul_(20)
         steps: list[Tensor] = []
         guess = net.guess
-        net.guess = lambda state, seen: steps.append(guess(state, seen)) or steps[-1]       # type: ignore[method-assign, func-returns-value]
+        net.guess = lambda state, seen: steps.append(guess(state, seen)) or steps[-1]  # type: ignore[method-assign, func-returns-value]
         found = net(*given)
     assert (paper - code).abs().max() > 1e-3
     assert torch.allclose(found, torch.stack(steps).exp().mean(0).log())
@@ -94,7 +100,9 @@ def test_one_step_in_the_order_of_the_code_is_bilinear_attention_and_one_layer()
     net, (hidden, first, second) = made(1, "code").eval(), pairs()
     with torch.no_grad():
         asked = (net.summary(hidden)[..., 0].masked_fill(~second, -torch.inf).softmax(1)[..., None] * hidden).sum(1)
-        looked = torch.einsum("bd,ed,bje->bj", asked, net.looks.weight, hidden).masked_fill(~first, -torch.inf).softmax(1)
+        looked = (
+            torch.einsum("bd,ed,bje->bj", asked, net.looks.weight, hidden).masked_fill(~first, -torch.inf).softmax(1)
+        )
         seen = (looked[..., None] * hidden).sum(1)
         wanted = net.out(torch.cat([asked, seen, (asked - seen).abs(), asked * seen], 1)).log_softmax(1)
         assert torch.allclose(net(hidden, first, second), wanted, atol=1e-12)
@@ -123,7 +131,7 @@ def test_never_are_all_steps_left_out_and_the_mean_stays_the_mean() -> None:
     assert bool(((shares > 0).sum(1) >= 1).all())
     assert torch.allclose(shares.sum(1), torch.ones(20_000, dtype=torch.float64))
     assert torch.allclose(shares.mean(0), torch.full((3,), 1 / 3, dtype=torch.float64), atol=0.01)
-    some = shares[(shares > 0).sum(1) == 1].gt(0).double().mean(0)          # also where one had to be kept, any of them is
+    some = shares[(shares > 0).sum(1) == 1].gt(0).double().mean(0)  # also where one had to be kept, any of them is
     assert torch.allclose(some, torch.full((3,), 1 / 3, dtype=torch.float64), atol=0.02)
     assert float((shares > 0).double().mean()) == pytest.approx(0.4 + 0.6**3 / 3, abs=0.01)
 

@@ -26,8 +26,10 @@ def by_definition(q: Tensor, k: Tensor, v: Tensor, visible: Tensor) -> Tensor:
 def drawn(batch: int, queries: int, keys: int, seed: int = 0) -> list[Tensor]:
     """Queries, keys and values as Attention makes them: the heads of a position lie side by side."""
     chance = torch.Generator().manual_seed(seed)
-    return [torch.randn(batch, length, HEADS, SIZE, dtype=torch.float64, generator=chance).transpose(1, 2).requires_grad_()
-            for length in (queries, keys, keys)]
+    return [
+        torch.randn(batch, length, HEADS, SIZE, dtype=torch.float64, generator=chance).transpose(1, 2).requires_grad_()
+        for length in (queries, keys, keys)
+    ]
 
 
 def real_of(padding: str, batch: int, keys: int) -> Tensor | None:
@@ -40,7 +42,7 @@ def real_of(padding: str, batch: int, keys: int) -> Tensor | None:
         if padding in ("left", "both"):
             real[row, :short] = False
         if padding in ("right", "both"):
-            real[row, keys - min(short, keys - int(padding == "both") * short - 1):] = False
+            real[row, keys - min(short, keys - int(padding == "both") * short - 1) :] = False
     return real
 
 
@@ -55,7 +57,9 @@ def test_a_band_is_what_it_says(queries, keys, window):
 
 
 # shorter than a block, whole blocks, a last block that is short, a band of one, a band wider than the text
-@pytest.mark.parametrize(("length", "window"), [(3, 4), (4, 4), (5, 4), (8, 4), (11, 4), (16, 4), (17, 5), (7, 1), (9, 2), (6, 50)])
+@pytest.mark.parametrize(
+    ("length", "window"), [(3, 4), (4, 4), (5, 4), (8, 4), (11, 4), (16, 4), (17, 5), (7, 1), (9, 2), (6, 50)]
+)
 @pytest.mark.parametrize("before", [0, 1, 3, 4, 9])
 @pytest.mark.parametrize("padding", PADDINGS)
 def test_blocks_give_the_values_and_gradients_of_the_definition(length, window, before, padding):
@@ -68,7 +72,10 @@ def test_blocks_give_the_values_and_gradients_of_the_definition(length, window, 
         visible, counts = visible & real[:, None], real[:, before:]
     found = Banded(window).attend(q, k, v, real)
     assert torch.isfinite(found).all()
-    slope = torch.randn(found.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1)) * counts[:, None, :, None]
+    slope = (
+        torch.randn(found.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+        * counts[:, None, :, None]
+    )
     wanted = by_definition(q, k, v, visible)
     where = counts[:, None, :, None].expand_as(found)
     assert (found - wanted)[where].abs().max() < 1e-10
@@ -92,14 +99,17 @@ def test_packed_texts_and_reached_tokens_keep_to_the_band(window):
     visible = torch.zeros(1, sum(lengths), sum(lengths), dtype=torch.bool)
     at = 0
     for length in lengths:
-        visible[0, at: at + length, at: at + length] = torch.tensor(written_out(length, length, window or length))
+        visible[0, at : at + length, at : at + length] = torch.tensor(written_out(length, length, window or length))
         at += length
     assert torch.equal(packed.mask(at, at), visible[0])
     assert (packed.attend(q, k, v) - by_definition(q, k, v, visible)).abs().max() < 1e-10
     reached = Reached(torch.tensor([1, 4, 9])).within(window)
     seen = torch.stack([torch.tensor(written_out(1, n, window or n)[0] + [False] * (12 - n)) for n in (1, 4, 9)])
     assert torch.equal(reached.mask(1, 12), seen[:, None])
-    for dtype, near in ((torch.float64, 1e-10), (torch.float32, 1e-5)):        # torch's way, and the compiled one if there is one
+    for dtype, near in (
+        (torch.float64, 1e-10),
+        (torch.float32, 1e-5),
+    ):  # torch's way, and the compiled one if there is one
         q, k, v = (x.detach().to(dtype).contiguous() for x in drawn(3, 1, 12))
         assert (reached.attend(q, k, v) - by_definition(q, k, v, seen[:, None])).abs().max() < near
 
@@ -118,9 +128,14 @@ LENGTH = 11
 def stack_of(patterns: list, seed: int = 0) -> list[Block]:
     torch.manual_seed(seed)
     width = HEADS * SIZE
-    blocks = [Block(Attention(width, HEADS), FeedForward(width, 16, "gelu_tanh"),
-                    (NormBefore(torch.nn.LayerNorm(width), 0.0), NormBefore(torch.nn.LayerNorm(width), 0.0))).double()
-              for _ in patterns]
+    blocks = [
+        Block(
+            Attention(width, HEADS),
+            FeedForward(width, 16, "gelu_tanh"),
+            (NormBefore(torch.nn.LayerNorm(width), 0.0), NormBefore(torch.nn.LayerNorm(width), 0.0)),
+        ).double()
+        for _ in patterns
+    ]
     with torch.no_grad():
         for parameter in (p for block in blocks for p in block.parameters() if p.dim() > 1):
             parameter.normal_(0, 0.4)
@@ -129,12 +144,13 @@ def stack_of(patterns: list, seed: int = 0) -> list[Block]:
 
 def influence(blocks: list[Block], patterns: list, x: Tensor, real: Tensor | None = None) -> Tensor:
     """[positions, positions]: whether the output at i moves when the input at j does, by the slope of each number."""
+
     def through(x: Tensor) -> Tensor:
         for block, pattern in zip(blocks, patterns):
             x, _ = block(x, pattern, None, real)
         return x[0]
 
-    slopes = torch.autograd.functional.jacobian(through, x)[:, :, 0]        # [i, width, j, width]
+    slopes = torch.autograd.functional.jacobian(through, x)[:, :, 0]  # [i, width, j, width]
     return slopes.abs().amax((1, 3)) > 0
 
 
@@ -142,14 +158,21 @@ def reachable(masks: list[Tensor]) -> Tensor:
     """What can come from j to i through the layers, one after the other."""
     found = torch.eye(LENGTH, dtype=torch.bool)
     for mask in masks:
-        one = (mask | torch.eye(LENGTH, dtype=torch.bool)).long()        # the stream carries every position on
+        one = (mask | torch.eye(LENGTH, dtype=torch.bool)).long()  # the stream carries every position on
         found = (one @ found.long()) > 0
     return found
 
 
-LAYERS = {"causal": [CausalPattern()], "banded": [Banded(3)], "a band of one": [Banded(1)], "two bands": [Banded(3), Banded(4)],
-          "alternating": [CausalPattern(), Banded(3)], "banded first": [Banded(2), CausalPattern()], "packed": [Packed((4, 2, 5))],
-          "packed and banded": [Packed((4, 2, 5), 2), Packed((4, 2, 5), 3)]}
+LAYERS = {
+    "causal": [CausalPattern()],
+    "banded": [Banded(3)],
+    "a band of one": [Banded(1)],
+    "two bands": [Banded(3), Banded(4)],
+    "alternating": [CausalPattern(), Banded(3)],
+    "banded first": [Banded(2), CausalPattern()],
+    "packed": [Packed((4, 2, 5))],
+    "packed and banded": [Packed((4, 2, 5), 2), Packed((4, 2, 5), 3)],
+}
 
 
 @pytest.mark.parametrize("name", LAYERS)

@@ -16,13 +16,21 @@ from foreword.report.plots import bars, curves
 @pytest.fixture
 def report() -> Report:
     table = Table([("model", "bits"), ("gpt2", "1.803"), ("<bigram>", "3.607")], caption="of 3 documents", best=1)
-    return Report("What came of <it>", ["GPT-2 won & how."], [
-        Section("Results", table, Text(["shown small"], note=True), Text(["for pages"], page_only=True), None),
-        Section("Drawn", bars({"gpt2": 1.8, "bigram": 3.6}, "bits", "gpt2", "The shorter the better."),
-                curves({"gpt2": [(0, 5.0), (10, 3.0)]}, "tokens")),
-        Section("Empty"),
-        Section("Written", Sample("gpt2", "upon <script>alert(1)</script> a time", given="Once")),
-        Section("How", Facts([("text", "3 documents")], ("Settings", "layers = 2")))])
+    return Report(
+        "What came of <it>",
+        ["GPT-2 won & how."],
+        [
+            Section("Results", table, Text(["shown small"], note=True), Text(["for pages"], page_only=True), None),
+            Section(
+                "Drawn",
+                bars({"gpt2": 1.8, "bigram": 3.6}, "bits", "gpt2", "The shorter the better."),
+                curves({"gpt2": [(0, 5.0), (10, 3.0)]}, "tokens"),
+            ),
+            Section("Empty"),
+            Section("Written", Sample("gpt2", "upon <script>alert(1)</script> a time", given="Once")),
+            Section("How", Facts([("text", "3 documents")], ("Settings", "layers = 2"))),
+        ],
+    )
 
 
 def test_the_page_needs_nothing_else(report: Report) -> None:
@@ -37,8 +45,20 @@ def test_the_page_needs_nothing_else(report: Report) -> None:
 
 def test_the_page_shows_all_and_escapes_it(report: Report) -> None:
     page = report.html()
-    for text in ("What came of &lt;it&gt;", "GPT-2 won &amp; how.", "1.803", "&lt;bigram&gt;", "layers = 2", "3 documents", "a time",
-                 "<b>Once</b>", "for pages", "shown small", "The shorter the better.", "of 3 documents"):
+    for text in (
+        "What came of &lt;it&gt;",
+        "GPT-2 won &amp; how.",
+        "1.803",
+        "&lt;bigram&gt;",
+        "layers = 2",
+        "3 documents",
+        "a time",
+        "<b>Once</b>",
+        "for pages",
+        "shown small",
+        "The shorter the better.",
+        "of 3 documents",
+    ):
         assert text in page, text
     assert "<script>alert" not in page
     assert '<tr class="best"><td>gpt2' in page
@@ -46,8 +66,15 @@ def test_the_page_shows_all_and_escapes_it(report: Report) -> None:
 
 
 def test_the_terminal_has_tables_and_text_and_ends_with_what_was_found(report: Report) -> None:
-    assert list(report.lines()) == ["of 3 documents", "model      bits", "gpt2      1.803", "<bigram>  3.607", "shown small", "",
-                                    "GPT-2 won & how."]
+    assert list(report.lines()) == [
+        "of 3 documents",
+        "model      bits",
+        "gpt2      1.803",
+        "<bigram>  3.607",
+        "shown small",
+        "",
+        "GPT-2 won & how.",
+    ]
 
 
 def test_programs_get_the_values_or_what_was_shown(report: Report, tmp_path) -> None:
@@ -60,9 +87,11 @@ def test_programs_get_the_values_or_what_was_shown(report: Report, tmp_path) -> 
 
 
 def test_nothing_is_drawn_before_a_page_is_made() -> None:
-    code = ("import sys\nfrom foreword.report import Report, Section\nfrom foreword.report.plots import bars\n"
-            "list(Report('t', [], [Section('s', bars({'a': 1.0}, 'x'))]).lines())\n"
-            "assert not {'matplotlib', 'jinja2', 'torch'} & set(sys.modules)\n")
+    code = (
+        "import sys\nfrom foreword.report import Report, Section\nfrom foreword.report.plots import bars\n"
+        "list(Report('t', [], [Section('s', bars({'a': 1.0}, 'x'))]).lines())\n"
+        "assert not {'matplotlib', 'jinja2', 'torch'} & set(sys.modules)\n"
+    )
     subprocess.run([sys.executable, "-c", code], check=True)
 
 

@@ -27,12 +27,30 @@ def test_it_holds_what_the_design_says(finished):
     inside = {path.name for path in finished.path.iterdir()}
     assert inside == {"recipe.toml", "model", "checkpoints", "metrics.jsonl", "passport.json"}
     model = {path.name for path in finished.model.iterdir()}
-    assert {"config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json", "generation_config.json", "README.md"} <= model
+    assert {
+        "config.json",
+        "model.safetensors",
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "generation_config.json",
+        "README.md",
+    } <= model
     assert not list(finished.path.rglob(".*")), "nothing half-written is left"
     assert len(finished.checkpoints()) == 2
     assert finished.recipe() == tiny("gpt2")
     passport = finished.passport()
-    assert {"format", "data", "command", "versions", "seed", "tokenizer", "parameters", "flops", "tokens", "best"} <= passport.keys()
+    assert {
+        "format",
+        "data",
+        "command",
+        "versions",
+        "seed",
+        "tokenizer",
+        "parameters",
+        "flops",
+        "tokens",
+        "best",
+    } <= passport.keys()
     assert passport["finished"] is True
     assert passport["tokens"] == 9 * 8 * 32
     for line in (finished.path / "metrics.jsonl").read_text().splitlines():
@@ -42,22 +60,30 @@ def test_it_holds_what_the_design_says(finished):
 def test_the_best_weights_are_the_model(finished):
     valid = {record["step"]: record["valid"]["nll.tokens"] for record in finished.metrics() if "valid" in record}
     assert finished.passport()["best"]["step"] == min(valid, key=valid.get)
-    last = {name.removeprefix("model/"): value for name, value in finished.latest()[0].items() if name.startswith("model/")}
+    last = {
+        name.removeprefix("model/"): value for name, value in finished.latest()[0].items() if name.startswith("model/")
+    }
     loaded = open_model(finished.path).model.weights()
     if finished.passport()["best"]["step"] == 9:
         assert all(torch.equal(weight, last[name]) for name, weight in loaded.items())
 
 
-@pytest.mark.parametrize(("settings", "differ"), [
-    (("network.width=64",), "network.width: 32 -> 64"), (("training.seed=9",), "training.seed: 0 -> 9"),
-    (("training.optimizer.learning_rate=1.0",), "training.optimizer.learning_rate"),
-])
+@pytest.mark.parametrize(
+    ("settings", "differ"),
+    [
+        (("network.width=64",), "network.width: 32 -> 64"),
+        (("training.seed=9",), "training.seed: 0 -> 9"),
+        (("training.optimizer.learning_rate=1.0",), "training.optimizer.learning_rate"),
+    ],
+)
 def test_another_recipe_in_the_same_folder_is_refused(finished, stores, settings, differ):
     before = {path: path.read_bytes() for path in finished.path.rglob("*") if path.is_file()}
     with pytest.raises(Fault, match="holds another run") as caught:
         train(tiny("gpt2", *settings), stores["byte_bpe"], finished.path)
     assert differ in str(caught.value)
-    assert before == {path: path.read_bytes() for path in finished.path.rglob("*") if path.is_file()}, "nothing was touched"
+    assert before == {path: path.read_bytes() for path in finished.path.rglob("*") if path.is_file()}, (
+        "nothing was touched"
+    )
 
 
 def test_other_text_and_other_folders_are_refused(finished, stores, tmp_path):
@@ -125,7 +151,9 @@ def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(stores, tmp_
                 with torch.no_grad():
                     session.model.network.blocks[1].attention.out.weight.fill_(float("inf"))
             return learn(batch, number, spent, tokens)
+
         session.learner.step = poison
+
     monkeypatch.setattr(RunLoop, "resume", poisoned)
     with pytest.raises(RunFailed) as caught:
         train(tiny("gpt2"), stores["byte_bpe"], tmp_path / "run")
@@ -147,6 +175,7 @@ def test_a_loss_that_is_not_a_number_names_the_last_good_checkpoint(stores, tmp_
 def test_a_small_validation_text_never_stops_a_run(valid, store, capsys):
     """For every size of held-out text, batches of it can be made or it is said that it is too short."""
     from tests.numbered import Numbered
+
     for name in ("gpt2", "lstm"):
         recipe = tiny(name)
         session = text_run(recipe, store(), store(split="valid"), RunFolder("nowhere"))
@@ -157,7 +186,10 @@ def test_a_small_validation_text_never_stops_a_run(valid, store, capsys):
 
 def test_the_difference_of_two_recipes_in_lines():
     assert difference({"a": 1, "b": {"c": 2, "d": 3}}, {"a": 1, "b": {"c": 5}, "e": "x"}) == [
-        "b.c: 2 -> 5", "b.d: 3 -> (not given)", 'e: (not given) -> "x"']
+        "b.c: 2 -> 5",
+        "b.d: 3 -> (not given)",
+        'e: (not given) -> "x"',
+    ]
 
 
 def test_opening_what_is_no_model_says_so(tmp_path):
@@ -172,6 +204,7 @@ def test_opening_what_is_no_model_says_so(tmp_path):
 
 def test_evaluations_do_not_eat_a_wall_clock_budget(tmp_path, store):
     """Of a minute by the clock a tenth may go into evaluations; a budget in steps is evaluated as planned."""
+
     def records(budget):
         recipe = tiny("gpt2", f'training.budget="{budget}"')
         run = RunFolder(tmp_path / budget)
@@ -182,5 +215,6 @@ def test_evaluations_do_not_eat_a_wall_clock_budget(tmp_path, store):
         before = len(run.metrics())
         session.evaluate(anyway=True)
         return before, len(run.metrics())
+
     assert records("1m") == (0, 1)
     assert records("100") == (1, 2)

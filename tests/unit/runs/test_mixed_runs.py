@@ -21,9 +21,16 @@ RAMP = ('training.ramp={ start = 2, over = "500tok" }', 'training.schedule.warmu
 def sources(stores, tmp_path_factory) -> list[Source]:
     """The session's store with three quarters, and a smaller one of the other half of its text, in one tokenizer."""
     folder = tmp_path_factory.mktemp("mixed")
-    (folder / "small.txt").write_text("\n\n".join(text.replace("\n", " ") for text in list(documents())[:12]), encoding="utf-8")
-    build_store([folder / "small.txt"], folder / "small", TokenStore.open(stores["byte_bpe"]).tokenizer, documents="paragraph",
-                fractions=(0.6, 0.2, 0.2))
+    (folder / "small.txt").write_text(
+        "\n\n".join(text.replace("\n", " ") for text in list(documents())[:12]), encoding="utf-8"
+    )
+    build_store(
+        [folder / "small.txt"],
+        folder / "small",
+        TokenStore.open(stores["byte_bpe"]).tokenizer,
+        documents="paragraph",
+        fractions=(0.6, 0.2, 0.2),
+    )
     return [Source("large", stores["byte_bpe"], 3.0), Source("small", folder / "small", 1.0)]
 
 
@@ -66,14 +73,16 @@ def test_what_was_read_of_each_source_is_told(sources, tmp_path, capsys):
         each = [record["sources"][name]["nll.tokens"] for name in ("large", "small")]
         assert each[0] != each[1]
         assert record["valid"]["nll.tokens"] == pytest.approx(0.75 * each[0] + 0.25 * each[1])
-    assert passport["best"]["valid"] == min(record["valid"]["nll.tokens"] for record in run.metrics() if "valid" in record)
+    assert passport["best"]["valid"] == min(
+        record["valid"]["nll.tokens"] for record in run.metrics() if "valid" in record
+    )
 
 
 def test_other_weights_are_another_run(sources, tmp_path):
     recipe = tiny("gpt2")
     train(recipe, sources, tmp_path / "run")
     again = [Source("large", sources[0].folder, 30.0), Source("renamed", sources[1].folder, 10.0)]
-    train(recipe, again, tmp_path / "run")          # the same shares of the same text
+    train(recipe, again, tmp_path / "run")  # the same shares of the same text
     with pytest.raises(Fault, match="holds another run"):
         train(recipe, [again[0], Source("small", sources[1].folder, 11.0)], tmp_path / "run")
 
@@ -86,11 +95,13 @@ def test_a_growing_batch_keeps_to_a_budget_of_tokens(stores, tmp_path):
     assert batches[0] == 2 * 32
     assert batches[-1] == 8 * 32
     assert batches == sorted(batches)
-    assert [record["tokens"] for record in logged] == [sum(batches[:n + 1]) for n in range(len(batches))]
+    assert [record["tokens"] for record in logged] == [sum(batches[: n + 1]) for n in range(len(batches))]
     assert 4000 <= run.passport()["tokens"] < 4000 + 8 * 32
     for before, record in zip([0, *(record["tokens"] for record in logged)], logged):
         if before < 600:
-            assert record["learning_rate"] == pytest.approx(recipe.training.optimizer.learning_rate * max(before / 600, 1e-3))
+            assert record["learning_rate"] == pytest.approx(
+                recipe.training.optimizer.learning_rate * max(before / 600, 1e-3)
+            )
 
 
 @pytest.mark.parametrize("name", ["bigram", "bert"])
@@ -106,7 +117,11 @@ def test_lanes_neither_grow_nor_mix(stores, tmp_path):
     with pytest.raises(Fault, match="their batches cannot grow"):
         tiny("lstm", 'training.ramp={ start = 2, over = "1ktok" }')
     with pytest.raises(Fault, match="cannot be mixed"):
-        train(tiny("lstm"), [Source("one", stores["byte_bpe"], 1.0), Source("two", stores["byte_bpe"], 1.0)], tmp_path / "run")
+        train(
+            tiny("lstm"),
+            [Source("one", stores["byte_bpe"], 1.0), Source("two", stores["byte_bpe"], 1.0)],
+            tmp_path / "run",
+        )
     assert not (tmp_path / "run").exists()
 
 

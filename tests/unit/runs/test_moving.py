@@ -13,8 +13,9 @@ def test_a_model_goes_out_and_comes_back(stores, tmp_path):
     back, loaded = bring_in(out, tmp_path / "back")
     before, after = open_model(run.path), open_model(back.path)
     assert all((weight == after.model.weights()[name]).all() for name, weight in before.model.weights().items())
-    assert loaded.recipe.network == before.recipe.network.model_copy(update={"dropout": loaded.recipe.network.dropout,
-                                                                             "initial": loaded.recipe.network.initial})
+    assert loaded.recipe.network == before.recipe.network.model_copy(
+        update={"dropout": loaded.recipe.network.dropout, "initial": loaded.recipe.network.initial}
+    )
     for call in (lambda: send_out(run.path, "hf", tmp_path / "out"), lambda: bring_in(out, tmp_path / "back")):
         with pytest.raises(Fault, match="Choose another --out"):
             call()

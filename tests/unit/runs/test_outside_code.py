@@ -25,7 +25,17 @@ from foreword.objectives.causal import Causal
 class Mine(Causal):
     kind: Literal["sentinel:Mine"] = "sentinel:Mine"
 '''
-PARTS = ("network", "network.cell", "head", "objective", "batches", "tokenizer", "training", "training.optimizer", "training.schedule")
+PARTS = (
+    "network",
+    "network.cell",
+    "head",
+    "objective",
+    "batches",
+    "tokenizer",
+    "training",
+    "training.optimizer",
+    "training.schedule",
+)
 
 
 @pytest.fixture
@@ -59,7 +69,12 @@ def test_a_run_or_model_folder_imports_nothing(trained, sentinel, tmp_path, part
     renamed(config["foreword"]["recipe"], part)
     (run.model / "config.json").write_text(json.dumps(config))
     (run.path / "recipe.toml").write_text(toml.write(renamed(run.recipe().values(), part)))
-    for opens in (lambda: foreword.load(run.path), lambda: foreword.load(run.model), run.recipe, lambda: loader.load(str(run.path))):
+    for opens in (
+        lambda: foreword.load(run.path),
+        lambda: foreword.load(run.model),
+        run.recipe,
+        lambda: loader.load(str(run.path)),
+    ):
         with pytest.raises(Fault, match=rf"{part}.kind\s+'sentinel:Mine' is code from outside Foreword"):
             opens()
         assert not sentinel()
@@ -95,7 +110,9 @@ def test_a_recipe_that_is_named_imports_its_code_and_its_run_goes_on(stores, sen
 def test_a_module_that_is_there_gives_no_more_than_settings(trained, tmp_path):
     """An imported module's functions are not called: what a recipe names must be a Spec."""
     run = RunFolder(shutil.copytree(trained, tmp_path / "run", symlinks=True))
-    (run.path / "recipe.toml").write_text(toml.write(renamed(run.recipe().values(), "head")).replace("sentinel:Mine", "shutil:rmtree"))
+    (run.path / "recipe.toml").write_text(
+        toml.write(renamed(run.recipe().values(), "head")).replace("sentinel:Mine", "shutil:rmtree")
+    )
     with pytest.raises(Fault, match="shutil:rmtree must be a Spec"):
         run.recipe()
 

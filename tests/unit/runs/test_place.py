@@ -52,5 +52,7 @@ def test_steps_that_are_not_there_are_said_with_those_that_are(run, tmp_path):
 
 def test_steps_of_counting_are_no_models(stores, tmp_path):
     counted = train(tiny("bigram"), stores["byte_bpe"], tmp_path / "bigram")
-    with pytest.raises(Fault, match=r"bigram\) counts: its saved steps are counts so far, not models.\n.*Leave out the step"):
+    with pytest.raises(
+        Fault, match=r"bigram\) counts: its saved steps are counts so far, not models.\n.*Leave out the step"
+    ):
         open_model(f"{counted.path}@{saved_steps(counted.path)[-1]}")

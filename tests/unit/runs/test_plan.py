@@ -26,12 +26,41 @@ WORDS = Vocabulary(97, -1, ())
 STILL = "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0 }"
 SHAPES = {
     "gpt2": ("gpt2", "network.layers=3", "network.width=48", "network.heads=4", "network.context=40", STILL),
-    "gpt1, untied": ("gpt1", "network.layers=2", "network.width=32", "network.heads=2", "network.context=24", "head.tied=false", STILL),
-    "gpt3": ("gpt3", "network.layers=4", "network.width=32", "network.heads=4", "network.context=50", "network.visible.window=8"),
-    "a wide band": ("gpt3", "network.layers=3", "network.width=32", "network.heads=4", "network.context=30", "network.visible.window=20"),
+    "gpt1, untied": (
+        "gpt1",
+        "network.layers=2",
+        "network.width=32",
+        "network.heads=2",
+        "network.context=24",
+        "head.tied=false",
+        STILL,
+    ),
+    "gpt3": (
+        "gpt3",
+        "network.layers=4",
+        "network.width=32",
+        "network.heads=4",
+        "network.context=50",
+        "network.visible.window=8",
+    ),
+    "a wide band": (
+        "gpt3",
+        "network.layers=3",
+        "network.width=32",
+        "network.heads=4",
+        "network.context=30",
+        "network.visible.window=20",
+    ),
     "modern-gpt": ("modern-gpt", "network.layers=2", "network.width=32", "network.heads=2", "network.context=32"),
-    "bert": ("bert", "network.layers=2", "network.width=32", "network.heads=2", "network.context=64", STILL,
-             "objective.parts=[{kind='masked'}]"),
+    "bert": (
+        "bert",
+        "network.layers=2",
+        "network.width=32",
+        "network.heads=2",
+        "network.context=64",
+        STILL,
+        "objective.parts=[{kind='masked'}]",
+    ),
 }
 every_shape = pytest.mark.parametrize("name", SHAPES)
 
@@ -58,18 +87,22 @@ def test_work_is_what_torch_counts(name):
     batch = batch_for(recipe, 3)
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         there = batch.targets["tokens"] != NOTHING
-        model.heads["tokens"].nll(model.network(batch.inputs).last[there], batch.targets["tokens"][there]).sum().backward()
+        model.heads["tokens"].nll(
+            model.network(batch.inputs).last[there], batch.targets["tokens"][there]
+        ).sum().backward()
     all_of_it, attention = flops_of(recipe, model)
     assert 3 * positions_in(recipe) * all_of_it == pytest.approx(counter.get_total_flops(), rel=0.01)
     counts = counter.get_flop_counts()["Global"]
-    products = sum(count for operation, count in counts.items() if "bmm" in str(operation) and "baddbmm" not in str(operation))
+    products = sum(
+        count for operation, count in counts.items() if "bmm" in str(operation) and "baddbmm" not in str(operation)
+    )
     assert 3 * positions_in(recipe) * attention == pytest.approx(products, rel=0.01)
 
 
 def test_a_band_costs_what_its_blocks_cost():
     assert scores(10, None) == scores(10, 10) == scores(10, 99) == 100
     assert scores(12, 4) == 4 * 4 + 2 * 4 * 8
-    assert scores(13, 4) == 4 * 4 + 3 * 4 * 8        # the last block is short, and computed whole
+    assert scores(13, 4) == 4 * 4 + 3 * 4 * 8  # the last block is short, and computed whole
     doubled = [scores(2 * n, 256) / scores(n, 256) for n in (1024, 4096, 16384)]
     assert all(2 <= ratio < 2.2 for ratio in doubled)
 
@@ -83,10 +116,17 @@ def test_memory_kept_for_the_way_back_is_what_a_real_pass_keeps(name):
     assert needs(recipe, WORDS, Hardware()).row == pytest.approx(two - one, rel=0.1)
 
 
-@pytest.mark.parametrize("optimizer", [
-    "{kind='adamw', learning_rate=1e-3}", "{kind='adam', learning_rate=1e-3}", "{kind='adamax', learning_rate=1e-3}",
-    "{kind='sgd', learning_rate=1e-3}",
-    "{kind='sgd', learning_rate=1e-3, momentum=0.9}", "{kind='muon', learning_rate=1e-3}"])
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        "{kind='adamw', learning_rate=1e-3}",
+        "{kind='adam', learning_rate=1e-3}",
+        "{kind='adamax', learning_rate=1e-3}",
+        "{kind='sgd', learning_rate=1e-3}",
+        "{kind='sgd', learning_rate=1e-3, momentum=0.9}",
+        "{kind='muon', learning_rate=1e-3}",
+    ],
+)
 def test_the_optimizer_remembers_as_much_as_it_does(optimizer):
     recipe = small("gpt2", f"training.optimizer={optimizer}")
     model = model_for(recipe, WORDS)
@@ -94,7 +134,12 @@ def test_the_optimizer_remembers_as_much_as_it_does(optimizer):
     kept = 0
     for each in recipe.training.optimizer.build(model):
         each.step()
-        kept += sum(value.numel() for memory in each.state.values() for value in memory.values() if torch.is_tensor(value) and value.dim())
+        kept += sum(
+            value.numel()
+            for memory in each.state.values()
+            for value in memory.values()
+            if torch.is_tensor(value) and value.dim()
+        )
     assert recipe.training.optimizer.remembers(model) == kept
     found = needs(recipe, WORDS, Hardware())
     assert (found.optimizer, found.weights) == (4 * kept, 4 * model.parameter_count())
@@ -124,8 +169,10 @@ def test_175_billion_parameters_are_planned_without_memory():
     assert json.loads(json.dumps(found)) == found
 
 
-@pytest.mark.parametrize(("budget", "tokens", "seconds"), [
-    ("10", 10 * 8 * 40, 32.0), ("32000tok", 32000, 320.0), ("2epochs", 10000, 100.0), ("50s", 5000, 50.0)])
+@pytest.mark.parametrize(
+    ("budget", "tokens", "seconds"),
+    [("10", 10 * 8 * 40, 32.0), ("32000tok", 32000, 320.0), ("2epochs", 10000, 100.0), ("50s", 5000, 50.0)],
+)
 def test_a_budget_is_known_in_every_unit(monkeypatch, budget, tokens, seconds):
     monkeypatch.setattr("foreword.runs.plan.pace", lambda *given: Pace(100.0, "nothing", 1e9))
     recipe = small("gpt2", "training.batch_size=8", f'training.budget="{budget}"')
@@ -137,9 +184,11 @@ def test_a_budget_is_known_in_every_unit(monkeypatch, budget, tokens, seconds):
 
 def test_a_plan_knows_that_a_text_is_read_so_many_times_at_most(monkeypatch):
     monkeypatch.setattr("foreword.runs.plan.pace", lambda *given: Pace(100.0, "nothing", 1e9))
+
     def tokens(budget, *more):
         recipe = small("gpt2", "training.batch_size=8", f'training.budget="{budget}"', *more)
         return plan(recipe, WORDS, Hardware(), {"web": (4000, 1.0)})["budget"]["tokens"]
+
     assert tokens("10m") == 60_000
     assert tokens("10m", "training.passes=10") == 40_000
     assert tokens("5m", "training.passes=10") == 30_000, "the time is over before"
@@ -154,8 +203,14 @@ def test_what_is_not_known_is_said():
         plan(loader.load("kneser-ney"), WORDS, Hardware())
 
 
-@pytest.mark.parametrize(("seconds", "products", "timed"), [
-    (3.0, 1e15, "steps of the model itself"), (1e-3, 1e12, "one layer of each kind"), (1e-12, 1e9, "a matrix product")])
+@pytest.mark.parametrize(
+    ("seconds", "products", "timed"),
+    [
+        (3.0, 1e15, "steps of the model itself"),
+        (1e-3, 1e12, "one layer of each kind"),
+        (1e-12, 1e9, "a matrix product"),
+    ],
+)
 @pytest.mark.parametrize("name", ["gpt3", "modern-gpt"])
 def test_as_much_is_timed_as_there_is_time_for(monkeypatch, name, seconds, products, timed):
     monkeypatch.setattr(pacing, "SECONDS", seconds)

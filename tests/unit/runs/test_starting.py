@@ -53,7 +53,7 @@ def test_counts_are_not_trained_further(folder, store):
 
 def test_a_run_goes_on_only_from_what_it_was_begun_from(tmp_path):
     run = RunFolder(tmp_path / "run")
-    check_same_start(run, {"path": "a", "weights": "1"})            # there is no run yet
+    check_same_start(run, {"path": "a", "weights": "1"})  # there is no run yet
     run.claim(tiny("dialogpt"), "data")
     run.sign(start={"path": "a", "weights": "1"})
     check_same_start(run, {"path": "moved", "weights": "1"})

@@ -24,6 +24,7 @@ SIGN = {"plus": "+", "minus": "-", "times": "*"}
 
 # --- arithmetic ------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_2000_different_sums_with_right_answers(operation):
     rows = Arithmetic(operation=operation).rows("test", HERE)
@@ -36,7 +37,7 @@ def test_2000_different_sums_with_right_answers(operation):
         assert re.fullmatch(r"\d\D\(\d\D\d\)" if digits == 1 else r"\d+\D\d+", said)
         numbers = [int(number) for number in re.findall(r"\d+", said)]
         assert max(numbers) < 10**digits
-        assert str(eval(said)) == row["answer"]       # noqa: S307  nothing but digits, signs and brackets: matched above
+        assert str(eval(said)) == row["answer"]  # noqa: S307  nothing but digits, signs and brackets: matched above
     largest = max(int(number) for row in rows for number in re.findall(r"\d+", row["question"]))
     assert largest > 0.95 * 10**digits - 1, "the whole range is used"
 
@@ -55,6 +56,7 @@ def test_the_same_seed_gives_the_same_sums_and_train_is_not_test():
 def test_the_wording_is_openai_s(data):
     """Every published two-digit addition, written by us: the same to the byte (theirs has the separator in front)."""
     from foreword.tasks.task import load
+
     task = load("arithmetic/two_digit_addition")[0]
     for line in (data / "gpt3-arithmetic/two_digit_addition.jsonl").read_text(encoding="utf-8").splitlines():
         theirs = json.loads(line)
@@ -64,6 +66,7 @@ def test_the_wording_is_openai_s(data):
 
 
 # --- scramble --------------------------------------------------------------------------------------------------------
+
 
 @pytest.mark.parametrize("way", SCRAMBLES)
 def test_scrambled_words_keep_what_their_way_promises(way):
@@ -99,16 +102,19 @@ def test_words_may_come_from_a_text(tmp_path):
 
 # --- files -----------------------------------------------------------------------------------------------------------
 
+
 def test_rows_of_columns_and_lines(tmp_path):
     (tmp_path / "a.csv").write_text('q,"x, y",z\n"one ""1""",2,3\n', encoding="utf-8")
     assert Csv(test="a.csv").rows("test", SearchPath(tmp_path)) == [{"q": 'one "1"', "x, y": "2", "z": "3"}]
     assert len(Csv(test="a.csv", columns=("a", "b", "c")).rows("test", SearchPath(tmp_path))) == 2
     (tmp_path / "a.tsv").write_text('a\tb\n"x\ty\n', encoding="utf-8")
     assert Tsv(test="a.tsv").rows("test", SearchPath(tmp_path)) == [{"a": '"x', "b": "y"}]
-    (tmp_path / "a.en").write_text("one\ntwo\u2028too\n", encoding="utf-8")        # only a newline ends a line
+    (tmp_path / "a.en").write_text("one\ntwo\u2028too\n", encoding="utf-8")  # only a newline ends a line
     (tmp_path / "a.de").write_text("eins\nzwei\n", encoding="utf-8")
     assert Lines(test={"en": "a.en", "de": "a.de"}).rows("test", SearchPath(tmp_path)) == [
-        {"en": "one", "de": "eins"}, {"en": "two\u2028too", "de": "zwei"}]
+        {"en": "one", "de": "eins"},
+        {"en": "two\u2028too", "de": "zwei"},
+    ]
 
 
 def test_broken_files_are_said_with_their_line(tmp_path):
@@ -128,16 +134,30 @@ def test_broken_files_are_said_with_their_line(tmp_path):
 
 def test_children_s_books(tmp_path):
     (tmp_path / "cbt.txt").write_text(
-        "1 Once there was a fox .\n2 It ran .\n21 The XXXXX slept .\tfox\t\tcat|fox|dog\n\n1 Next .\n21 XXXXX !\tno\t\tyes|no\n", encoding="utf-8")
+        "1 Once there was a fox .\n2 It ran .\n21 The XXXXX slept .\tfox\t\tcat|fox|dog\n\n1 Next .\n21 XXXXX !\tno\t\tyes|no\n",
+        encoding="utf-8",
+    )
     first, second = ChildrensBooks(test="cbt.txt").rows("test", SearchPath(tmp_path))
-    assert first == {"passage": "Once there was a fox . It ran .", "before": "The", "after": " slept .",
-                     "choices": ["cat", "fox", "dog"], "gold": 1}
+    assert first == {
+        "passage": "Once there was a fox . It ran .",
+        "before": "The",
+        "after": " slept .",
+        "choices": ["cat", "fox", "dog"],
+        "gold": 1,
+    }
     assert second["passage"] == "Next ."
 
 
-@pytest.mark.parametrize(("noun", "pronoun", "before", "written"), [
-    ("The city councilmen", "they", "a permit because", "the city councilmen"), ("The fish", "It", "ate the worm.", "The fish"),
-    ("The man", "his", "the boy onto", "the man's"), ("Emma", "her", "long ago, and", "Emma's"), ("Bob", "him", "saw", "Bob")])
+@pytest.mark.parametrize(
+    ("noun", "pronoun", "before", "written"),
+    [
+        ("The city councilmen", "they", "a permit because", "the city councilmen"),
+        ("The fish", "It", "ate the worm.", "The fish"),
+        ("The man", "his", "the boy onto", "the man's"),
+        ("Emma", "her", "long ago, and", "Emma's"),
+        ("Bob", "him", "saw", "Bob"),
+    ],
+)
 def test_a_noun_in_the_place_of_a_pronoun(noun, pronoun, before, written):
     assert in_place(noun, pronoun, before) == written
 
@@ -148,7 +168,8 @@ def test_published_files_read_whole(data):
     assert len(schemas) == 273
     assert Counter(row["gold"] for row in schemas).keys() == {0, 1}
     assert schemas[0]["before"] + " " + schemas[0]["choices"][0] + schemas[0]["after"] == (
-        "The city councilmen refused the demonstrators a permit because the city councilmen feared violence.")
+        "The city councilmen refused the demonstrators a permit because the city councilmen feared violence."
+    )
     questions = Aristo(test="ai2-science/qasc_dev.jsonl").rows("test", where)
     assert len(questions) == 926
     assert questions[0]["choices"][questions[0]["gold"]] == "local weather conditions"

@@ -62,6 +62,7 @@ def test_a_known_task_comes_from_the_hub_under_its_own_name(tmp_path, monkeypatc
     def answered(path, config, **given):
         asked.append((path, config))
         return real(str(here), **given)
+
     monkeypatch.setattr(datasets, "load_dataset", answered)
     task = load("hf:sst2")
     assert asked == [("nyu-mll/glue", "sst2")]
@@ -76,7 +77,8 @@ def test_a_task_of_one_s_own_with_files(tmp_path):
     row = {"context": "It is here.", "question": "Where?", "answers": {"text": ["here"], "answer_start": [6]}}
     file = write(tmp_path / "a" / "train.jsonl", [{**row, "context": row["context"] + " " * n} for n in range(30)])
     path = tmp_path / "mine.toml"
-    path.write_text(f'''name = "mine"
+    path.write_text(
+        f'''name = "mine"
 [source]
 kind = "jsonl"
 train = "none.jsonl"
@@ -88,7 +90,9 @@ spans = "{{answers}}"
 [hub]
 path = "json"
 files = {{ train = "{file}" }}
-''', encoding="utf-8")
+''',
+        encoding="utf-8",
+    )
     task = load(f"hf:{path}")
     assert (task.kind, task.one_file) == ("span", True)
     assert task.train[0].label[0].text == "here"

@@ -22,7 +22,10 @@ DICE = np.random.default_rng(0)
 
 
 def examples(labels, **given) -> list[Example]:
-    return [Example(str(n), ("x",), label, **{name: values[n] for name, values in given.items()}) for n, label in enumerate(labels)]
+    return [
+        Example(str(n), ("x",), label, **{name: values[n] for name, values in given.items()})
+        for n, label in enumerate(labels)
+    ]
 
 
 def score(name: str, golds, guesses, labels=LABELS, interval: bool = False, **given) -> float:
@@ -34,9 +37,14 @@ def score(name: str, golds, guesses, labels=LABELS, interval: bool = False, **gi
 ONE = ["a"] * 20
 MANY = DICE.choice(LABELS, 200).tolist()
 CASES = {
-    "random": (MANY, DICE.choice(LABELS, 200).tolist()), "right": (MANY, MANY), "all one class": (MANY, ["b"] * 200),
-    "gold one class": (["a"] * 200, MANY), "both one class": (ONE, ONE), "both one class, wrong": (ONE, ["b"] * 20),
-    "a class never guessed": (MANY, ["a" if one == "c" else one for one in MANY]), "a class not there": (["a", "b"] * 5, ["b", "b"] * 5),
+    "random": (MANY, DICE.choice(LABELS, 200).tolist()),
+    "right": (MANY, MANY),
+    "all one class": (MANY, ["b"] * 200),
+    "gold one class": (["a"] * 200, MANY),
+    "both one class": (ONE, ONE),
+    "both one class, wrong": (ONE, ["b"] * 20),
+    "a class never guessed": (MANY, ["a" if one == "c" else one for one in MANY]),
+    "a class not there": (["a", "b"] * 5, ["b", "b"] * 5),
 }
 
 
@@ -44,7 +52,9 @@ CASES = {
 def test_classes_as_scikit_learn(case):
     gold, guess = CASES[case]
     assert score("accuracy", gold, guess) == pytest.approx(sklearn.accuracy_score(gold, guess))
-    assert score("macro_f1", gold, guess) == pytest.approx(sklearn.f1_score(gold, guess, average="macro", zero_division=0))
+    assert score("macro_f1", gold, guess) == pytest.approx(
+        sklearn.f1_score(gold, guess, average="macro", zero_division=0)
+    )
     assert score("matthews", gold, guess) == pytest.approx(sklearn.matthews_corrcoef(gold, guess))
 
 
@@ -63,10 +73,16 @@ def test_a_guess_that_is_no_label_is_wrong():
 
 # --- numbers ------------------------------------------------------------------------------------------------------------
 
+
 @pytest.mark.parametrize("case", ["random", "ties", "far from 0", "minus"])
 def test_numbers_as_scipy(case):
     gold = DICE.normal(size=300)
-    guess = {"random": gold + DICE.normal(size=300), "ties": np.round(gold), "far from 0": gold * 1e-3 + 1e6, "minus": -gold}[case]
+    guess = {
+        "random": gold + DICE.normal(size=300),
+        "ties": np.round(gold),
+        "far from 0": gold * 1e-3 + 1e6,
+        "minus": -gold,
+    }[case]
     assert score("pearson", gold.tolist(), guess.tolist()) == pytest.approx(stats.pearsonr(guess, gold)[0], abs=1e-7)
     assert score("spearman", gold.tolist(), guess.tolist()) == pytest.approx(stats.spearmanr(guess, gold)[0], abs=1e-9)
 
@@ -81,8 +97,15 @@ def test_intervals_of_correlations_are_those_of_scipy():
     guess = gold + DICE.normal(size=400)
     for name, theirs in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
         low, high = scored((name,), (), examples(gold.tolist()), guess.tolist())[0].interval
-        wanted = stats.bootstrap((gold, guess), lambda a, b, theirs=theirs: theirs(a, b)[0], paired=True, vectorized=False,
-                                 n_resamples=500, method="percentile", rng=1).confidence_interval
+        wanted = stats.bootstrap(
+            (gold, guess),
+            lambda a, b, theirs=theirs: theirs(a, b)[0],
+            paired=True,
+            vectorized=False,
+            n_resamples=500,
+            method="percentile",
+            rng=1,
+        ).confidence_interval
         assert (low, high) == pytest.approx((wanted.low, wanted.high), abs=0.02)
     assert isinstance(METRICS["spearman"](()).metric, Spearman)
 
@@ -95,13 +118,23 @@ def test_a_share_has_wilson_s_interval():
 
 # --- answers ------------------------------------------------------------------------------------------------------------
 
+
 def answered(*texts: str) -> list[Example]:
     return [Example("0", ("?", "context"), tuple(Span(-1, -1, text) for text in texts))]
 
 
-@pytest.mark.parametrize(("right", "guess", "exact", "f1"), [
-    (("the Denver Broncos",), "Denver broncos!", 1, 1), (("Denver Broncos", "Broncos"), "a Broncos team", 0, 2 / 3),
-    (("Denver",), "", 0, 0), ((), "", 1, 1), ((), "something", 0, 0), (("the",), "a", 1, 1), (("10 to 12",), "12 to 12", 0, 2 / 3)])
+@pytest.mark.parametrize(
+    ("right", "guess", "exact", "f1"),
+    [
+        (("the Denver Broncos",), "Denver broncos!", 1, 1),
+        (("Denver Broncos", "Broncos"), "a Broncos team", 0, 2 / 3),
+        (("Denver",), "", 0, 0),
+        ((), "", 1, 1),
+        ((), "something", 0, 0),
+        (("the",), "a", 1, 1),
+        (("10 to 12",), "12 to 12", 0, 2 / 3),
+    ],
+)
 def test_answers_by_squad_s_rule(right, guess, exact, f1):
     """By hand: small letters, no articles, no punctuation; overlap as bags of words; no answer is an empty one."""
     got = scored(("span_exact", "span_f1"), (), answered(*right), [guess], interval=False)
@@ -113,6 +146,7 @@ LEFT_OUT = list("-:_*^/\\~`+=，。：？！“”；’《》·、「」（）�
 
 def oracle(words):
     """CMRC's published evaluation, from its description: pieces, the longest common run of pieces, precision and recall."""
+
     def cut(answer):
         found, other = [], ""
         for sign in answer.lower().strip():
@@ -127,17 +161,37 @@ def oracle(words):
 
     def f1(guess, answer):
         a, b = cut(answer), cut(guess)
-        runs = [(j - i) for i in range(len(a)) for j in range(i + 1, len(a) + 1) if any(a[i:j] == b[k: k + j - i] for k in range(len(b)))]
+        runs = [
+            (j - i)
+            for i in range(len(a))
+            for j in range(i + 1, len(a) + 1)
+            if any(a[i:j] == b[k : k + j - i] for k in range(len(b)))
+        ]
         if not runs:
             return 0.0
         precision, recall = max(runs) / len(b), max(runs) / len(a)
         return 2 * precision * recall / (precision + recall)
+
     return f1
 
 
-@pytest.mark.parametrize(("guess", "answer"), [
-    ("光荣和ω-force", "光荣"), ("光荣", "光荣和ω-force"), ("", "光荣"), ("。", "光荣"), ("光荣", "。"), ("《战国无双3》", "战国无双 3"), ("2010年", "2010年是"),
-    ("和光荣", "光荣和"), ("NBA 2K", "nba 2k game"), ("39764.0", "39764.0元"), ("武田信玄，石田三成", "武田信玄等人石田三成"), ("…", "……")])
+@pytest.mark.parametrize(
+    ("guess", "answer"),
+    [
+        ("光荣和ω-force", "光荣"),
+        ("光荣", "光荣和ω-force"),
+        ("", "光荣"),
+        ("。", "光荣"),
+        ("光荣", "。"),
+        ("《战国无双3》", "战国无双 3"),
+        ("2010年", "2010年是"),
+        ("和光荣", "光荣和"),
+        ("NBA 2K", "nba 2k game"),
+        ("39764.0", "39764.0元"),
+        ("武田信玄，石田三成", "武田信玄等人石田三成"),
+        ("…", "……"),
+    ],
+)
 def test_answers_by_cmrc_s_rule(guess, answer):
     tokenizer = pytest.importorskip("nltk.tokenize.destructive").NLTKWordTokenizer()
     assert character_f1(guess, [answer]) == pytest.approx(oracle(tokenizer.tokenize)(guess, answer))
@@ -159,8 +213,11 @@ def test_pieces_are_those_of_the_published_rule_for_all_of_cmrc(data):
     same = 0
     for answer in answers:
         bare = "".join(sign for sign in answer.lower().strip() if sign not in LEFT_OUT)
-        theirs = [piece for run in re.findall(r"[\u4e00-\u9fa5]|[^\u4e00-\u9fa5]+", bare)
-                  for piece in ([run] if re.match(r"[\u4e00-\u9fa5]", run) else tokenizer.tokenize(run))]
+        theirs = [
+            piece
+            for run in re.findall(r"[\u4e00-\u9fa5]|[^\u4e00-\u9fa5]+", bare)
+            for piece in ([run] if re.match(r"[\u4e00-\u9fa5]", run) else tokenizer.tokenize(run))
+        ]
         same += theirs == pieces(answer)
     assert same / len(answers) > 0.99
 
@@ -173,16 +230,31 @@ def test_the_nearest_of_several_answers_counts():
 
 # --- names --------------------------------------------------------------------------------------------------------------
 
-@pytest.mark.parametrize(("tags", "found"), [
-    ("B-PER I-PER O B-LOC", {("PER", 0, 2), ("LOC", 3, 4)}),                    # BIO
-    ("I-PER I-PER O I-LOC B-LOC", {("PER", 0, 2), ("LOC", 3, 4), ("LOC", 4, 5)}),       # IOB1: B- only where two names meet
-    ("B-PER E-PER S-LOC B-ORG I-ORG E-ORG", {("PER", 0, 2), ("LOC", 2, 3), ("ORG", 3, 6)}),     # BIOES
-    ("B-PER L-PER U-LOC", {("PER", 0, 2), ("LOC", 2, 3)}),                      # BILOU
-    ("O O", set()), ("", set()), ("O I-PER", {("PER", 1, 2)}),                  # an I- that nothing begins
-    ("B-PER I-LOC I-LOC", {("PER", 0, 1), ("LOC", 1, 3)}), ("B-PER B-PER", {("PER", 0, 1), ("PER", 1, 2)}),
-    ("B-PER B-LOC I-PER", {("PER", 0, 1), ("LOC", 1, 2), ("PER", 2, 3)}),       # nested: the inner one breaks the outer
-    ("E-PER I-PER", {("PER", 0, 1), ("PER", 1, 2)}), ("S-PER E-PER", {("PER", 0, 1), ("PER", 1, 2)}), ("B-PER", {("PER", 0, 1)}),
-    ("B-X-Y I-X-Y", {("X-Y", 0, 2)}), ("X-PER junk", set()), ("B I O", {("", 0, 2)})])
+
+@pytest.mark.parametrize(
+    ("tags", "found"),
+    [
+        ("B-PER I-PER O B-LOC", {("PER", 0, 2), ("LOC", 3, 4)}),  # BIO
+        (
+            "I-PER I-PER O I-LOC B-LOC",
+            {("PER", 0, 2), ("LOC", 3, 4), ("LOC", 4, 5)},
+        ),  # IOB1: B- only where two names meet
+        ("B-PER E-PER S-LOC B-ORG I-ORG E-ORG", {("PER", 0, 2), ("LOC", 2, 3), ("ORG", 3, 6)}),  # BIOES
+        ("B-PER L-PER U-LOC", {("PER", 0, 2), ("LOC", 2, 3)}),  # BILOU
+        ("O O", set()),
+        ("", set()),
+        ("O I-PER", {("PER", 1, 2)}),  # an I- that nothing begins
+        ("B-PER I-LOC I-LOC", {("PER", 0, 1), ("LOC", 1, 3)}),
+        ("B-PER B-PER", {("PER", 0, 1), ("PER", 1, 2)}),
+        ("B-PER B-LOC I-PER", {("PER", 0, 1), ("LOC", 1, 2), ("PER", 2, 3)}),  # nested: the inner one breaks the outer
+        ("E-PER I-PER", {("PER", 0, 1), ("PER", 1, 2)}),
+        ("S-PER E-PER", {("PER", 0, 1), ("PER", 1, 2)}),
+        ("B-PER", {("PER", 0, 1)}),
+        ("B-X-Y I-X-Y", {("X-Y", 0, 2)}),
+        ("X-PER junk", set()),
+        ("B I O", {("", 0, 2)}),
+    ],
+)
 def test_names_from_tags(tags, found):
     assert entities(tags.split()) == found
 
@@ -193,8 +265,16 @@ def by_the_conll_rules(tags):
     for place, tag in enumerate([*tags, "O"]):
         mark, _, kind = tag.partition("-")
         a, b = before[0], mark
-        ends = (a, b) in {("B", "B"), ("B", "S"), ("B", "O"), ("I", "B"), ("I", "S"), ("I", "O")} or a in "ES" or (a != "O" and before[1] != kind)
-        starts = b in "BS" or (a, b) in {("E", "E"), ("E", "I"), ("S", "E"), ("S", "I"), ("O", "E"), ("O", "I")} or (b != "O" and before[1] != kind)
+        ends = (
+            (a, b) in {("B", "B"), ("B", "S"), ("B", "O"), ("I", "B"), ("I", "S"), ("I", "O")}
+            or a in "ES"
+            or (a != "O" and before[1] != kind)
+        )
+        starts = (
+            b in "BS"
+            or (a, b) in {("E", "E"), ("E", "I"), ("S", "E"), ("S", "I"), ("O", "E"), ("O", "I")}
+            or (b != "O" and before[1] != kind)
+        )
         if ends and start is not None:
             found.add((before[1], start, place))
             start = None
@@ -223,12 +303,13 @@ def test_entity_f1_counts_names_of_all_sentences_together():
 
 # --- ranking ------------------------------------------------------------------------------------------------------------
 
+
 def test_ranking_as_scikit_learn():
     groups, gold = [f"q{n // 5}" for n in range(100)], DICE.integers(0, 2, 100).astype(float)
     gold[::5] = 1
     guess = DICE.normal(size=100)
-    theirs = [sklearn.average_precision_score(gold[i: i + 5], guess[i: i + 5]) for i in range(0, 100, 5)]
-    first = [1 / (1 + int(np.argmax(gold[i: i + 5][np.argsort(-guess[i: i + 5])]))) for i in range(0, 100, 5)]
+    theirs = [sklearn.average_precision_score(gold[i : i + 5], guess[i : i + 5]) for i in range(0, 100, 5)]
+    first = [1 / (1 + int(np.argmax(gold[i : i + 5][np.argsort(-guess[i : i + 5])]))) for i in range(0, 100, 5)]
     assert score("map", gold.tolist(), guess.tolist(), group=groups) == pytest.approx(np.mean(theirs))
     assert score("mrr", gold.tolist(), guess.tolist(), group=groups) == pytest.approx(np.mean(first))
 
@@ -262,9 +343,19 @@ def test_every_metric_is_1_for_what_is_right():
         assert score(name, golds, guesses, ("a", "b"), interval=True, **given) == pytest.approx(1)
 
 
-@pytest.mark.parametrize(("tags", "iob1"), [
-    ("I-PER B-PER O", True), ("I-PER I-PER O I-LOC", False), ("B-PER I-PER O I-LOC", False), ("I-LOC B-PER", False), ("B-PER I-PER", False),
-    ("B-PER E-PER S-LOC", False), ("NN VB", False), ("I-PER B-PER I-PER O I-ORG", True)])
+@pytest.mark.parametrize(
+    ("tags", "iob1"),
+    [
+        ("I-PER B-PER O", True),
+        ("I-PER I-PER O I-LOC", False),
+        ("B-PER I-PER O I-LOC", False),
+        ("I-LOC B-PER", False),
+        ("B-PER I-PER", False),
+        ("B-PER E-PER S-LOC", False),
+        ("NN VB", False),
+        ("I-PER B-PER I-PER O I-ORG", True),
+    ],
+)
 def test_iob1_is_what_begins_names_with_i_and_separates_them_with_b(tags, iob1):
     """An I- that begins a name in a file whose others begin with B- is a mistake of that file, and stays."""
     said = tags.split()

@@ -52,7 +52,7 @@ def test_matthews_is_the_correlation_of_the_two_columns():
     dice = chance(4)
     guess, gold = dice.random(60) < 0.4, dice.random(60) < 0.6
     assert value(Matthews(), list(zip(guess, gold))) == pytest.approx(np.corrcoef(guess, gold)[0, 1])
-    assert value(Matthews(), [(True, True), (True, False)]) == 0.0        # one answer only: no correlation
+    assert value(Matthews(), [(True, True), (True, False)]) == 0.0  # one answer only: no correlation
 
 
 def test_a_difference_is_paired():
@@ -71,7 +71,7 @@ def test_answers_are_compared_as_squad_does():
     assert text_match.normalised("The  Eiffel-Tower, a tower!") == "eiffeltower tower"
     assert text_match.exact_match("the Cat.", ["a dog", "cat"]) == 1.0
     assert text_match.word_f1("red big cat", ["the cat sat"]) == pytest.approx(2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2))
-    assert text_match.word_f1("the", ["an"]) == 1.0         # nothing is left of either
+    assert text_match.word_f1("the", ["an"]) == 1.0  # nothing is left of either
     assert text_match.word_f1("", ["cat"]) == 0.0
 
 

@@ -18,16 +18,21 @@ from foreword.tasks.replies import (
     tokens,
 )
 
-REFERENCES = ["I went to the market yesterday.", "The cat sat on the mat, I think.", "Yes, we can go home now.", "你想去公园看花吗？"]
+REFERENCES = [
+    "I went to the market yesterday.",
+    "The cat sat on the mat, I think.",
+    "Yes, we can go home now.",
+    "你想去公园看花吗？",
+]
 SAID = ["I went to the old market.", "A cat sat on a mat.", "Yes, we can go.", "我想去公园。"]
 
 
 def test_bleu_is_sacrebleus():
     sacrebleu = pytest.importorskip("sacrebleu")
-    assert bleu().of(SAID[:3], REFERENCES[:3]) == pytest.approx(
-        sacrebleu.corpus_bleu(SAID[:3], [REFERENCES[:3]]).score)
+    assert bleu().of(SAID[:3], REFERENCES[:3]) == pytest.approx(sacrebleu.corpus_bleu(SAID[:3], [REFERENCES[:3]]).score)
     assert bleu().of(SAID[3:], REFERENCES[3:]) == pytest.approx(
-        sacrebleu.corpus_bleu(SAID[3:], [REFERENCES[3:]], tokenize="zh").score)
+        sacrebleu.corpus_bleu(SAID[3:], [REFERENCES[3:]], tokenize="zh").score
+    )
 
 
 def test_nist_is_nltks():
@@ -41,18 +46,31 @@ def test_nist_is_nltks():
 def test_distinct_entropy_and_length_by_hand():
     said = ["a b a b", "a b"]
     assert distinct(1).of(said, said) == 2 / 6
-    assert distinct(2).of(said, said) == 2 / 4          # ab ba ab | ab
+    assert distinct(2).of(said, said) == 2 / 4  # ab ba ab | ab
     assert entropy(1).of(said, said) == pytest.approx(math.log(2))
-    assert entropy(4).of(["a b c d e", "a b c d"], ["", ""]) == pytest.approx(-(2 / 3) * math.log(2 / 3) - (1 / 3) * math.log(1 / 3))
+    assert entropy(4).of(["a b c d e", "a b c d"], ["", ""]) == pytest.approx(
+        -(2 / 3) * math.log(2 / 3) - (1 / 3) * math.log(1 / 3)
+    )
     assert entropy(4).of(["a b"], [""]) == 0.0
     assert distinct(2).of(["a"], [""]) == 0.0
     assert length().of(["你好 ok !", "a"], ["", ""]) == 2.5
 
 
-@pytest.mark.parametrize(("reply", "is_dull"), [
-    ("I don't know .", True), ("i don ’ t know!", True), ("I don't know, I'm not sure.", True), ("嗯", True), ("嗯，好的。", True), ("", True),
-    ("I don't know him .", False), ("Okay , at seven then .", False), ("嗯，我明天去。", False), ("I see you .", False),
-])
+@pytest.mark.parametrize(
+    ("reply", "is_dull"),
+    [
+        ("I don't know .", True),
+        ("i don ’ t know!", True),
+        ("I don't know, I'm not sure.", True),
+        ("嗯", True),
+        ("嗯，好的。", True),
+        ("", True),
+        ("I don't know him .", False),
+        ("Okay , at seven then .", False),
+        ("嗯，我明天去。", False),
+        ("I see you .", False),
+    ],
+)
 def test_a_reply_is_dull_when_all_of_its_sentences_are(reply, is_dull):
     assert dull().of([reply], [""]) == is_dull
 

@@ -32,6 +32,7 @@ def write(tmp_path):
         path = tmp_path / "mine.toml"
         path.write_text(text, encoding="utf-8")
         return str(path)
+
     return write
 
 
@@ -46,8 +47,10 @@ def test_a_task_of_one_s_own_is_a_file_beside_its_data(write):
 
 
 def test_all_that_is_wrong_is_said_at_once_with_file_line_and_field(write):
-    path = write('nmae = "mine"\nshots = "four"\n[source]\nkind = "jsnol"\n[request]\nkind = "choice"\ncontxt = "{question}"\n'
-                 'choices = "{options}"\ngold = "{right}"\nnormalise = ["chars"]\n')
+    path = write(
+        'nmae = "mine"\nshots = "four"\n[source]\nkind = "jsnol"\n[request]\nkind = "choice"\ncontxt = "{question}"\n'
+        'choices = "{options}"\ngold = "{right}"\nnormalise = ["chars"]\n'
+    )
     with pytest.raises(Fault) as found:
         tasks.load(path)
     said = str(found.value)
@@ -61,17 +64,24 @@ def test_all_that_is_wrong_is_said_at_once_with_file_line_and_field(write):
     assert found.value.code == 2
 
 
-@pytest.mark.parametrize(("old", "new", "said"), [
-    ("{question}", "{qestion}", "request.context\n    the rows have no column 'qestion'. Did you mean question? Columns: question, options, right."),
-    ("{options}", "{question}", "request.choices\n    '{question}' must be one field that holds a list."),
-    ("{question}", "{question", "request.context\n    a lone { in '{question'"),
-    ("mine.jsonl", "other.jsonl", "source.test\n    other.jsonl is neither beside the task file nor in"),
-    ("test =", "valid =", "the source has no split 'test'. It has: valid."),
-    ('test = "mine.jsonl"', "", "no file is given: a source needs train, valid or test."),
-    ('kind = "choice"', 'kind = "choice"\ncompletion = "x"', "the choice itself, {choice}, is not in it"),
-    ('name = "mine"', 'name = "mine"\nshots = -1', "a number of examples is at least 0"),
-    ('name = "mine"', 'name = "mine"\nshots = 2', "the source has no split 'train'. It has: test."),
-])
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        (
+            "{question}",
+            "{qestion}",
+            "request.context\n    the rows have no column 'qestion'. Did you mean question? Columns: question, options, right.",
+        ),
+        ("{options}", "{question}", "request.choices\n    '{question}' must be one field that holds a list."),
+        ("{question}", "{question", "request.context\n    a lone { in '{question'"),
+        ("mine.jsonl", "other.jsonl", "source.test\n    other.jsonl is neither beside the task file nor in"),
+        ("test =", "valid =", "the source has no split 'test'. It has: valid."),
+        ('test = "mine.jsonl"', "", "no file is given: a source needs train, valid or test."),
+        ('kind = "choice"', 'kind = "choice"\ncompletion = "x"', "the choice itself, {choice}, is not in it"),
+        ('name = "mine"', 'name = "mine"\nshots = -1', "a number of examples is at least 0"),
+        ('name = "mine"', 'name = "mine"\nshots = 2', "the source has no split 'train'. It has: test."),
+    ],
+)
 def test_what_does_not_fit_is_said_with_its_place(write, old, new, said):
     assert old in GOOD
     with pytest.raises(Fault) as found:
@@ -123,10 +133,15 @@ def test_story_endings_as_they_are_published(tmp_path):
     (tmp_path / "story-cloze").mkdir()
     head = "InputStoryid,InputSentence1,InputSentence2,InputSentence3,InputSentence4,RandomFifthSentenceQuiz1,RandomFifthSentenceQuiz2,AnswerRightEnding"
     for name in ("test", "valid"):
-        (tmp_path / f"story-cloze/{name}.csv").write_text(f'{head}\nx,A.,"B, b.",C.,D.,Good.,Bad.,2\ny,E.,F.,G.,H.,I.,J.,1\n', encoding="utf-8")
+        (tmp_path / f"story-cloze/{name}.csv").write_text(
+            f'{head}\nx,A.,"B, b.",C.,D.,Good.,Bad.,2\ny,E.,F.,G.,H.,I.,J.,1\n', encoding="utf-8"
+        )
     (task,) = tasks.load("story-cloze", tmp_path)
     (first, _), _ = task.examples()
-    assert task.kind.requests(first.row) == [LikelihoodRequest("A. B, b. C. D.", " Good."), LikelihoodRequest("A. B, b. C. D.", " Bad.")]
+    assert task.kind.requests(first.row) == [
+        LikelihoodRequest("A. B, b. C. D.", " Good."),
+        LikelihoodRequest("A. B, b. C. D.", " Bad."),
+    ]
     assert task.kind.solved(first.row) == "A. B, b. C. D. Bad."
     assert task.prompt(first, 1).shots == ("E. F. G. H. I.",)
 
@@ -138,5 +153,8 @@ def test_children_s_books_as_they_are_published(tmp_path):
         (tmp_path / f"cbt/cbtest_CN_{name}.txt").write_text(passage, encoding="utf-8")
     (task,) = tasks.load("cbt/common-nouns", tmp_path)
     (first, _), _ = task.examples()
-    assert task.kind.requests(first.row) == [LikelihoodRequest("Once . The", " cat slept ."), LikelihoodRequest("Once . The", " fox slept .")]
+    assert task.kind.requests(first.row) == [
+        LikelihoodRequest("Once . The", " cat slept ."),
+        LikelihoodRequest("Once . The", " fox slept ."),
+    ]
     assert task.prompt(first, 1).shots == ("Then . It ran .",)

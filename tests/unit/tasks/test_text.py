@@ -35,9 +35,11 @@ def test_the_numbers_by_hand() -> None:
     kind = WholeText(format="wikitext")
     judged = kind.judge({"text": ORIGINAL}, [Likelihood(np.asarray([-1.0, -2.0, -3.0]))])
     values = {name: metrics.value(metric, [judged.values[name]]) for name, metric in kind.metrics().items()}
-    words = 12 + 3 + 3        # words between spaces, and an <eos> for each of three lines
-    assert values == {"bits per byte": pytest.approx(6 / math.log(2) / len(ORIGINAL)),
-                      "word perplexity": pytest.approx(math.exp(6 / words))}
+    words = 12 + 3 + 3  # words between spaces, and an <eos> for each of three lines
+    assert values == {
+        "bits per byte": pytest.approx(6 / math.log(2) / len(ORIGINAL)),
+        "word perplexity": pytest.approx(math.exp(6 / words)),
+    }
     assert "one <eos> for each line" in kind.scored("word perplexity")
 
 
@@ -81,15 +83,20 @@ def test_the_task_file_asks_the_whole_text(data, store, tmp_path, monkeypatch: p
 
 def test_a_lossy_tokenizer_has_no_bits_per_byte(store) -> None:
     with pytest.raises(Fault, match="does not keep the whole text"):
-        score_whole_texts(PromptedModel("bigram", reader("bigram", store("wordpiece")), store("wordpiece").tokenizer), [RollingRequest("a b", None)])
+        score_whole_texts(
+            PromptedModel("bigram", reader("bigram", store("wordpiece")), store("wordpiece").tokenizer),
+            [RollingRequest("a b", None)],
+        )
 
 
 @pytest.mark.parametrize("name", ["wikitext2", "ptb", "text8"])
 def test_the_tasks_are_known(name: str) -> None:
-    assert load(name)[0].kind.written is FORMATS[load(name)[0].kind.format]      # type: ignore[attr-defined]
+    assert load(name)[0].kind.written is FORMATS[load(name)[0].kind.format]  # type: ignore[attr-defined]
 
 
 def test_a_wrong_format_is_said(tmp_path) -> None:
-    (tmp_path / "a.toml").write_text('name = "a"\n[source]\nkind = "whole"\ntest = "a.txt"\n[request]\nkind = "text"\nformat = "ptbb"\n')
+    (tmp_path / "a.toml").write_text(
+        'name = "a"\n[source]\nkind = "whole"\ntest = "a.txt"\n[request]\nkind = "text"\nformat = "ptbb"\n'
+    )
     with pytest.raises(Fault, match="'ptbb' is not one of wikitext, ptb, text8"):
         load(str(tmp_path / "a.toml"))

@@ -38,7 +38,7 @@ def test_planted_copies_are_removed_and_the_first_is_kept():
 
 
 def test_documents_that_share_a_little_survive():
-    halves = [" ".join(changed(prose(7), 0.3, seed)) for seed in range(20)]       # a Jaccard similarity near 0.1
+    halves = [" ".join(changed(prose(7), 0.3, seed)) for seed in range(20)]  # a Jaccard similarity near 0.1
     different = [" ".join(prose(seed)) for seed in range(300, 400)]
     found, report = kept(halves + different)
     assert found == halves + different
@@ -46,8 +46,10 @@ def test_documents_that_share_a_little_survive():
 
 
 def test_a_candidate_below_the_threshold_is_let_go():
-    pairs = [" ".join(words) for seed in range(20) for words in (prose(seed, 400), changed(prose(seed, 400), 0.03, seed))]
-    assert kept(pairs, threshold=0.9)[1]["near"] == 0       # similarities near 0.75
+    pairs = [
+        " ".join(words) for seed in range(20) for words in (prose(seed, 400), changed(prose(seed, 400), 0.03, seed))
+    ]
+    assert kept(pairs, threshold=0.9)[1]["near"] == 0  # similarities near 0.75
     assert kept(pairs, threshold=0.5)[1]["near"] == 20
 
 
@@ -63,10 +65,10 @@ def test_agreement_of_signatures_estimates_jaccard_similarity():
     first, errors = prose(1, 2000), []
     for share in (0.01, 0.03, 0.1):
         second = changed(first, share, 3)
-        a, b = ({tuple(words[i:i + 5]) for i in range(len(words) - 4)} for words in (first, second))
+        a, b = ({tuple(words[i : i + 5]) for i in range(len(words) - 4)} for words in (first, second))
         one, two = signatures([" ".join(first), " ".join(second)])
         errors.append((one == two).mean() - len(a & b) / len(a | b))
-    assert np.abs(errors).max() < 0.15       # four standard deviations of 128 draws
+    assert np.abs(errors).max() < 0.15  # four standard deviations of 128 draws
     assert abs(np.mean(errors)) < 0.08
 
 

@@ -24,7 +24,8 @@ def test_docstrings_come_in_order_with_nothing_between_but_a_blank_line(tmp_path
     (tmp_path / "a.py").write_text(SOURCE)
     assert docstrings(tmp_path / "a.py") == (
         "The module says something.\n\nThe class says something.\n\n"
-        "The function\nsays something in two lines.\n\nThe inner one.")
+        "The function\nsays something in two lines.\n\nThe inner one."
+    )
 
 
 def test_a_file_that_is_not_python_has_none(tmp_path):
@@ -49,16 +50,20 @@ def test_found_text_is_sorted_long_enough_and_never_imported(tmp_path, monkeypat
     found = list(found_documents(packages=("pretend", "no_such_package_anywhere"), workers=1))
     topics = [document for document in found if document.source.startswith("python/topics/")]
     assert len(topics) > 40
-    assert found[:len(topics)] == sorted(topics, key=lambda document: document.source)
-    assert [document.source for document in found[len(topics):]] == [
-        "python/a.py", "python/b/two.py", "pretend/a.py", "pretend/b/two.py"]
+    assert found[: len(topics)] == sorted(topics, key=lambda document: document.source)
+    assert [document.source for document in found[len(topics) :]] == [
+        "python/a.py",
+        "python/b/two.py",
+        "pretend/a.py",
+        "pretend/b/two.py",
+    ]
     assert found[len(topics)].text == ("one " * 100).strip()
     assert "pretend" not in sys.modules
 
 
 def test_the_process_pool_finds_the_same(tmp_path, monkeypatch):
     small_library(tmp_path / "lib")
-    for number in range(150):       # more than one group of files
+    for number in range(150):  # more than one group of files
         (tmp_path / "lib" / f"m{number:03d}.py").write_text(f'"""{"word " * 50} {number}"""\n')
     monkeypatch.setattr("sysconfig.get_path", lambda name: str(tmp_path / "lib"))
     alone = list(found_documents(packages=(), workers=1))

@@ -23,12 +23,19 @@ def prose(seed: int, length: int, distinct: int = 400) -> str:
 
 def grams(text: str, size: int) -> list[tuple[str, ...]]:
     there = words(text)
-    return [tuple(there[at: at + size]) for at in range(len(there) - size + 1)]
+    return [tuple(there[at : at + size]) for at in range(len(there) - size + 1)]
 
 
-@pytest.mark.parametrize(("text", "found"), [
-    ("Don't stop, U.S. citizens!", ["don", "t", "stop", "u", "s", "citizens"]), ("a_b  C-3\n", ["a", "b", "c", "3"]),
-    ("今天天气好。GPT2很好", ["今", "天", "天", "气", "好", "gpt2", "很", "好"]), ("Éa ñ", ["éa", "ñ"]), ("...", [])])
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("Don't stop, U.S. citizens!", ["don", "t", "stop", "u", "s", "citizens"]),
+        ("a_b  C-3\n", ["a", "b", "c", "3"]),
+        ("今天天气好。GPT2很好", ["今", "天", "天", "气", "好", "gpt2", "很", "好"]),
+        ("Éa ñ", ["éa", "ñ"]),
+        ("...", []),
+    ],
+)
 def test_words_are_lower_case_and_alphanumeric(text: str, found: list[str]) -> None:
     assert words(text) == found
 
@@ -47,8 +54,12 @@ def test_runs_are_equal_when_their_words_are(size: int) -> None:
 def test_hashes_do_not_change_from_process_to_process() -> None:
     text = "the quick brown fox jumps over the lazy dog"
     code = f"from foreword.text.overlap import codes, runs; print(runs(codes({text!r}), 8).tolist())"
-    said = {subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}).stdout
-            for seed in ("1", "2")}
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True, env={"PYTHONHASHSEED": seed}
+        ).stdout
+        for seed in ("1", "2")
+    }
     assert said == {f"{runs(codes(text), 8).tolist()}\n"}
 
 
@@ -83,13 +94,17 @@ def test_overlap_is_that_of_the_exact_sets() -> None:
     assert found.runs == len(every)
     assert found.known == sum(gram in exact[8] for gram in every)
     assert 0 < found.known < found.runs
-    assert found.dirty == [any(gram in exact[found.size] for gram in grams(example, found.size)) for example in examples]
+    assert found.dirty == [
+        any(gram in exact[found.size] for gram in grams(example, found.size)) for example in examples
+    ]
     assert found.short == sum(len(words(example)) < found.size for example in examples)
     assert 0 < sum(found.dirty) < len(examples)
 
 
-@pytest.mark.parametrize(("lengths", "size"), [([3] * 20, 8), ([40] * 20, 13), ([11] * 100, 11), ([9] + [50] * 99, 13),
-                                               ([10] * 10 + [50] * 90, 10)])
+@pytest.mark.parametrize(
+    ("lengths", "size"),
+    [([3] * 20, 8), ([40] * 20, 13), ([11] * 100, 11), ([9] + [50] * 99, 13), ([10] * 10 + [50] * 90, 10)],
+)
 def test_n_is_the_fifth_percentile_within_bounds(lengths: list[int], size: int) -> None:
     assert size_for([prose(1, length) for length in lengths]) == size
 

@@ -77,7 +77,10 @@ def test_lines_are_cut_at_newlines_only(tmp_path, unit_bytes):
 def test_paragraphs_are_the_blocks_between_blank_lines(tmp_path, unit_bytes):
     (tmp_path / "a.txt").write_text("\n\none\nstill one\n\n\n \ntwo\n\nthree\nstill three")
     assert texts([tmp_path / "a.txt"], documents="paragraph", unit_bytes=unit_bytes) == [
-        "one\nstill one", "two", "three\nstill three"]
+        "one\nstill one",
+        "two",
+        "three\nstill three",
+    ]
 
 
 def test_a_small_file_is_one_document_and_a_large_one_is_cut_at_blank_lines(tmp_path):
@@ -85,7 +88,7 @@ def test_a_small_file_is_one_document_and_a_large_one_is_cut_at_blank_lines(tmp_
     (tmp_path / "large.md").write_text(("a line of text\n" * 20 + "\n") * 400)
     assert texts([tmp_path / "small.txt"]) == ["a\n\n" * 1000]
     pieces = texts([tmp_path / "large.md"])
-    assert 50 < len(pieces) <= reading.PIECES        # enough for three splits, however small the file
+    assert 50 < len(pieces) <= reading.PIECES  # enough for three splits, however small the file
     assert all(piece.endswith("\n\n") and len(piece) >= reading.LEAST for piece in pieces[:-1])
     (tmp_path / "larger.txt").write_text(("a line of text\n" * 20 + "\n") * 14000)
     assert all(len(piece) >= reading.PIECE for piece in texts([tmp_path / "larger.txt"])[:-1])
@@ -102,7 +105,9 @@ def test_every_format_gives_the_same_texts(tmp_path):
     (tmp_path / "a.jsonl").write_bytes(lines)
     (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(lines, mtime=0))
     # a window of 256 MB, which the library refuses unless told otherwise; Reddit's dumps have 2 GB
-    writer = zstandard.ZstdCompressor(compression_params=zstandard.ZstdCompressionParameters(window_log=28)).compressobj()
+    writer = zstandard.ZstdCompressor(
+        compression_params=zstandard.ZstdCompressionParameters(window_log=28)
+    ).compressobj()
     (tmp_path / "c.jsonl.zst").write_bytes(writer.compress(lines) + writer.flush())
     (tmp_path / "d.csv").write_text(quoted)
     parquet.write_table(arrow.table({"id": [1, 2, 3], "text": rows}), tmp_path / "e.parquet")
@@ -113,7 +118,9 @@ def test_every_format_gives_the_same_texts(tmp_path):
 
 def test_a_zst_file_that_was_cut_short_is_a_fault_not_a_shorter_text(tmp_path):
     zstandard = pytest.importorskip("zstandard")
-    packed = zstandard.ZstdCompressor().compress(b"".join(b'{"text": "%d"}\n' % (i * 7919 % 100003) for i in range(50000)))
+    packed = zstandard.ZstdCompressor().compress(
+        b"".join(b'{"text": "%d"}\n' % (i * 7919 % 100003) for i in range(50000))
+    )
     for kept in (len(packed) // 2, len(packed) - 1, 12):
         (tmp_path / "a.jsonl.zst").write_bytes(packed[:kept])
         with pytest.raises(Fault, match=f"broken after .* bytes of text .{kept:,} of"):
@@ -148,23 +155,26 @@ def test_a_byte_order_mark_is_no_text(tmp_path):
     assert texts([tmp_path / "a.txt"]) == ["hello"]
 
 
-@pytest.mark.parametrize(("name", "content", "words"), [
-    ("a.txt", b"", ["a.txt", "empty"]),
-    ("a.txt", b" \n \n", ["no text", "a.txt"]),
-    ("a.txt", b"caf\xe9 noir", ["a.txt", "byte 3 ", "0xE9", "iconv -f latin1 -t utf-8"]),
-    ("a.txt", "hello".encode("utf-16"), ["byte 0 ", "iconv -f utf-16"]),
-    ("a.jsonl", b'{"text": "x"}\n{"text": \n', ["a.jsonl:2", "not JSON"]),
-    ("a.jsonl", b'{"text": "x"}\n\n[1]\n', ["a.jsonl:3", "list"]),
-    ("a.jsonl", b'{"txet": "x", "id": 1}\n', ["a.jsonl:1", "Did you mean txet?", "txet, id", "--column"]),
-    ("a.jsonl", b'{"text": 7}\n', ["a.jsonl:1", "int"]),
-    ("a.jsonl", b'{"text": "x"}\n{"text": "\\ud800"}\n', ["a.jsonl:2", "surrogate"]),
-    ("a.csv", b"id,body\n1,x\n", ["a.csv:1", "id, body"]),
-    ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n' * 1000, mtime=0)[:-20], ["a.jsonl.gz", "broken"]),
-    ("a.jsonl.gz", b"not gzip at all", ["a.jsonl.gz", "broken"]),
-    ("a.jsonl.zst", b"not zstd at all", ["a.jsonl.zst", "broken"]),
-    ("a.parquet", b"not parquet at all", ["a.parquet", "not a whole Parquet file"]),
-    ("a.pdf", b"%PDF", ["a.pdf", ".txt"]),
-])
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.txt", b"", ["a.txt", "empty"]),
+        ("a.txt", b" \n \n", ["no text", "a.txt"]),
+        ("a.txt", b"caf\xe9 noir", ["a.txt", "byte 3 ", "0xE9", "iconv -f latin1 -t utf-8"]),
+        ("a.txt", "hello".encode("utf-16"), ["byte 0 ", "iconv -f utf-16"]),
+        ("a.jsonl", b'{"text": "x"}\n{"text": \n', ["a.jsonl:2", "not JSON"]),
+        ("a.jsonl", b'{"text": "x"}\n\n[1]\n', ["a.jsonl:3", "list"]),
+        ("a.jsonl", b'{"txet": "x", "id": 1}\n', ["a.jsonl:1", "Did you mean txet?", "txet, id", "--column"]),
+        ("a.jsonl", b'{"text": 7}\n', ["a.jsonl:1", "int"]),
+        ("a.jsonl", b'{"text": "x"}\n{"text": "\\ud800"}\n', ["a.jsonl:2", "surrogate"]),
+        ("a.csv", b"id,body\n1,x\n", ["a.csv:1", "id, body"]),
+        ("a.jsonl.gz", gzip.compress(b'{"text": "x"}\n' * 1000, mtime=0)[:-20], ["a.jsonl.gz", "broken"]),
+        ("a.jsonl.gz", b"not gzip at all", ["a.jsonl.gz", "broken"]),
+        ("a.jsonl.zst", b"not zstd at all", ["a.jsonl.zst", "broken"]),
+        ("a.parquet", b"not parquet at all", ["a.parquet", "not a whole Parquet file"]),
+        ("a.pdf", b"%PDF", ["a.pdf", ".txt"]),
+    ],
+)
 def test_a_bad_file_is_a_fault_that_says_where_and_what(tmp_path, name, content, words):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(Fault) as caught:

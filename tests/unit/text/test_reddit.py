@@ -10,8 +10,14 @@ from foreword.text.reddit import Post, Threads
 
 
 def comment(name, parent, body="text", time=0, **more):
-    return {"id": name, "parent_id": parent, "body": f"{name} {body}" if body not in ("", *reddit.GONE) else body,
-            "created_utc": time, "subreddit": "talk", **more}
+    return {
+        "id": name,
+        "parent_id": parent,
+        "body": f"{name} {body}" if body not in ("", *reddit.GONE) else body,
+        "created_utc": time,
+        "subreddit": "talk",
+        **more,
+    }
 
 
 def sessions(rows, tmp_path, **settings):
@@ -22,8 +28,13 @@ def sessions(rows, tmp_path, **settings):
     return found, {name: count for name, count in threads.counts.items() if count}
 
 
-TREE = [comment("d", "t1_b", time=5), comment("a", "t3_s", time=1), comment("c", "t1_a", time=4), comment("b", "t1_a", time=2),
-        comment("e", "t1_b", time=3)]       # a -> (b -> (e, d), c)
+TREE = [
+    comment("d", "t1_b", time=5),
+    comment("a", "t3_s", time=1),
+    comment("c", "t1_a", time=4),
+    comment("b", "t1_a", time=2),
+    comment("e", "t1_b", time=3),
+]  # a -> (b -> (e, d), c)
 
 
 def test_a_tree_of_three_leaves_gives_three_paths_each_in_the_order_of_time(tmp_path):
@@ -33,16 +44,28 @@ def test_a_tree_of_three_leaves_gives_three_paths_each_in_the_order_of_time(tmp_
 
 
 def test_a_submission_is_the_first_turn(tmp_path):
-    found, counts = sessions([{"id": "s", "title": "s title", "selftext": "[removed]", "subreddit": "talk", "created_utc": "0"},
-                              comment("a", "t3_s", time=1)], tmp_path)
+    found, counts = sessions(
+        [
+            {"id": "s", "title": "s title", "selftext": "[removed]", "subreddit": "talk", "created_utc": "0"},
+            comment("a", "t3_s", time=1),
+        ],
+        tmp_path,
+    )
     assert found == [("s", "a")]
     assert counts["submissions read"] == 1
 
 
-@pytest.mark.parametrize(("gone", "reason"), [("[deleted]", "deleted"), ("[removed]", "deleted"), ("", "empty"), (" \n", "empty")])
+@pytest.mark.parametrize(
+    ("gone", "reason"), [("[deleted]", "deleted"), ("[removed]", "deleted"), ("", "empty"), (" \n", "empty")]
+)
 def test_a_deleted_or_empty_comment_cuts_its_tree(tmp_path, gone, reason):
-    rows = [comment("a", "t3_s"), comment("b", "t1_a", gone.strip(), 1), comment("c", "t1_b", time=2), comment("d", "t1_c", time=3),
-            comment("e", "t1_a", time=4)]
+    rows = [
+        comment("a", "t3_s"),
+        comment("b", "t1_a", gone.strip(), 1),
+        comment("c", "t1_b", time=2),
+        comment("d", "t1_c", time=3),
+        comment("e", "t1_a", time=4),
+    ]
     found, counts = sessions(rows, tmp_path)
     assert sorted(found) == [("a", "e"), ("c", "d")]
     assert counts[reason] == 1
@@ -93,10 +116,15 @@ def test_texts_are_on_one_line_with_their_characters_as_themselves():
     assert reddit.clean(" a &gt; b\n\n&amp; c ") == "a > b & c"
 
 
-@pytest.mark.parametrize(("line", "words"), [
-    ('{"id": "a"}', ["RC:2", "neither a comment"]), ("[]", ["RC:2", "neither a comment"]), ("{", ["RC:2", "not JSON"]),
-    ('{"id": "a", "body": "x", "created_utc": "noon"}', ["RC:2", "not a time"]),
-])
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('{"id": "a"}', ["RC:2", "neither a comment"]),
+        ("[]", ["RC:2", "neither a comment"]),
+        ("{", ["RC:2", "not JSON"]),
+        ('{"id": "a", "body": "x", "created_utc": "noon"}', ["RC:2", "not a time"]),
+    ],
+)
 def test_a_broken_row_is_a_fault_with_its_line(tmp_path, line, words):
     (tmp_path / "RC").write_text(json.dumps(comment("a", "t3_s")) + "\n" + line + "\n")
     with pytest.raises(Fault) as caught:
@@ -110,7 +138,7 @@ def test_a_truncated_zst_says_how_far_it_was_read(tmp_path):
     text = "".join(json.dumps(comment(f"c{i}", "t3_s", str(i * 7919 % 1000))) + "\n" for i in range(20000)).encode()
     packed = zstandard.ZstdCompressor().compress(text)
     whole = tmp_path / "RC_2019-08.zst"
-    whole.write_bytes(packed + packed)          # two frames, as pushshift's files may have
+    whole.write_bytes(packed + packed)  # two frames, as pushshift's files may have
     assert reddit.read([whole]).counts["comments read"] == 40000
     for kept in (len(packed) // 2, len(packed) - 1, len(packed) + 100, 10):
         whole.write_bytes((packed + packed)[:kept])
@@ -125,12 +153,15 @@ def test_the_published_sample_is_read(data):
     threads = reddit.read([data / "reddit-pushshift" / "RC_sample.jsonl"])
     found = list(threads.sessions())
     assert threads.counts["comments read"] == 1007
-    assert [len(session.dialogue.turns) for session in found] == [4]        # three comments have their parent inside: one chain
+    assert [len(session.dialogue.turns) for session in found] == [
+        4
+    ]  # three comments have their parent inside: one chain
 
 
 def test_nothing_is_lost_between_posts_and_paths():
     """Brute force on random trees: the paths are the chains of parents of the posts that nobody answered."""
     from foreword.basics.seeds import chance
+
     for seed in range(20):
         draw = chance(seed)
         parents = {f"t1_{i}": f"t1_{int(draw.integers(i))}" if i else "t3_s" for i in range(12)}

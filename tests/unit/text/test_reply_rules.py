@@ -17,8 +17,20 @@ CASES = {
     "repetition": ("en", GOOD, "It is very very very good", "a word three times in a row", "It is very very good"),
     "repetition across case": ("en", GOOD, "No, no no, I am not", "a word three times in a row", "No, no, I am not"),
     "a word inside another": ("en", GOOD, "so so so it is", "a word three times in a row", "so sore soil it is"),
-    "no frequent word": ("en", GOOD, "zozzle mumble", "none of the 50 most frequent English words", "the zozzle mumble"),
-    "a frequent word inside another": ("en", GOOD, "theory ofter", "none of the 50 most frequent English words", "the ory ofter"),
+    "no frequent word": (
+        "en",
+        GOOD,
+        "zozzle mumble",
+        "none of the 50 most frequent English words",
+        "the zozzle mumble",
+    ),
+    "a frequent word inside another": (
+        "en",
+        GOOD,
+        "theory ofter",
+        "none of the 50 most frequent English words",
+        "the ory ofter",
+    ),
     "bracket": ("en", GOOD, "It is [good", "a square bracket", "It is (good"),
     "closing bracket": ("en", GOOD, "It is good]", "a square bracket", "It is good}"),
     "length": ("en", LONG, "the " + LONG, "more than 200 words with what it answers", "the " + LONG[6:]),
@@ -52,12 +64,12 @@ def test_there_are_fifty_frequent_words():
 def test_a_reply_is_bland_when_nine_in_ten_of_its_three_word_sequences_are_very_frequent():
     bland = Blandness(often=3)
     for _ in range(4):
-        bland.count("i do not know what to say about it all now")       # eleven words: nine sequences
+        bland.count("i do not know what to say about it all now")  # eleven words: nine sequences
     bland.count("quite another thing")
     assert bland("", "i do not know what to say about it all now") == "bland"
     assert bland("", "I do not know.") == "bland"
-    assert bland("", "i do not know what to say about it all now then") == "bland"             # nine of ten
-    assert bland("", "i do not know what to say about it all now then so") == ""              # nine of eleven
+    assert bland("", "i do not know what to say about it all now then") == "bland"  # nine of ten
+    assert bland("", "i do not know what to say about it all now then so") == ""  # nine of eleven
     assert bland("", "i do") == "", "what has no three words has none that is frequent"
     seldom = Blandness(often=4)
     for _ in range(4):
@@ -75,8 +87,12 @@ def test_a_sieve_sets_weights_and_counts_every_reason():
     assert dialogue.weights == (1, 0, 1, 0)
     assert dialogue.turns[0] == "http://x.org"
     assert (sieve.replies, sieve.left_out) == (3, 2)
-    assert sieve.reasons == {"a web address": 1, "a word three times in a row": 1, "a square bracket": 1,
-                             "none of the 50 most frequent English words": 1}
+    assert sieve.reasons == {
+        "a web address": 1,
+        "a word three times in a row": 1,
+        "a square bracket": 1,
+        "none of the 50 most frequent English words": 1,
+    }
 
 
 def test_an_empty_list_rejects_nothing():

@@ -19,4 +19,10 @@ def test_a_fraction_of_zero_gets_nothing():
 
 def test_the_sides_are_the_same_on_every_machine():
     assert [split_of(text, (0.5, 0.25, 0.25)) for text in ("a", "b", "c", "d", "e", "你好")] == [
-        "train", "test", "train", "train", "train", "valid"]
+        "train",
+        "test",
+        "train",
+        "train",
+        "train",
+        "valid",
+    ]

@@ -121,8 +121,9 @@ build.build_store([Path(sys.argv[1])], Path(sys.argv[2]), ByteBPE(vocabulary=300
 
 def test_after_a_kill_the_same_command_goes_on_and_ends_with_the_same_files(corpus, tmp_path, small_units, capsys):
     build_store([corpus], tmp_path / "whole", ByteBPE(vocabulary=300), documents="line", workers=1)
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(corpus), str(tmp_path / "store")],
-                               stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(corpus), str(tmp_path / "store")], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout.readline() == "at work\n"
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
@@ -130,11 +131,11 @@ def test_after_a_kill_the_same_command_goes_on_and_ends_with_the_same_files(corp
     assert not (tmp_path / "store").exists()
     assert len(list(partial.glob("done/*.json"))) == 3
     before = {path: path.stat().st_mtime_ns for path in partial.glob("train/*.npy")}
-    (partial / "train/.00003-000.ids.npy.1.partial").write_bytes(b"half")       # as a kill in mid-write leaves it
+    (partial / "train/.00003-000.ids.npy.1.partial").write_bytes(b"half")  # as a kill in mid-write leaves it
     build_store([corpus], tmp_path / "store", ByteBPE(vocabulary=300), documents="line", workers=2)
     assert "3 finished parts found" in capsys.readouterr().err
     after = {path: (tmp_path / "store/train" / path.name) for path in before if path.name.endswith("ids.npy")}
-    assert all(path.stat().st_mtime_ns == before[old] for old, path in after.items())       # not made again
+    assert all(path.stat().st_mtime_ns == before[old] for old, path in after.items())  # not made again
     assert content_of(tmp_path / "store") == content_of(tmp_path / "whole")
 
 
@@ -263,7 +264,11 @@ def test_given_splits_go_where_they_are_given(tmp_path):
         (tmp_path / f"{name}.txt").write_text("\n".join([words] * 5))
     given = {"train": [tmp_path / "a.txt"], "valid": [tmp_path / "b.txt"], "test": [tmp_path / "c.txt"]}
     content = build_store(given, tmp_path / "store", ByteBPE(vocabulary=300), documents="line")
-    assert {split: part["documents"] for split, part in content["splits"].items()} == {"train": 5, "valid": 5, "test": 5}
+    assert {split: part["documents"] for split, part in content["splits"].items()} == {
+        "train": 5,
+        "valid": 5,
+        "test": 5,
+    }
     for split, text in (("train", "one two three"), ("valid", "two"), ("test", "four one")):
         store = TokenStore.open(tmp_path / "store", split)
         assert {store.tokenizer.decode(store.document(i)) for i in range(5)} == {text}
@@ -276,8 +281,16 @@ def test_given_splits_go_where_they_are_given(tmp_path):
 def test_a_tokenizer_is_learned_from_what_is_given_for_training_alone(tmp_path):
     (tmp_path / "a.txt").write_text("one two\nthree")
     (tmp_path / "b.txt").write_text("four\nfive")
-    build_store({"test": [tmp_path / "b.txt"], "train": [tmp_path / "a.txt"]}, tmp_path / "store", Word(), documents="line")
-    assert set(TokenStore.open(tmp_path / "store").tokenizer.vocabulary().pieces) == {"<unk>", "<|endoftext|>", "one", "two", "three"}
+    build_store(
+        {"test": [tmp_path / "b.txt"], "train": [tmp_path / "a.txt"]}, tmp_path / "store", Word(), documents="line"
+    )
+    assert set(TokenStore.open(tmp_path / "store").tokenizer.vocabulary().pieces) == {
+        "<unk>",
+        "<|endoftext|>",
+        "one",
+        "two",
+        "three",
+    }
 
 
 def test_splits_may_be_missing_and_what_is_missing_is_said(tmp_path):
@@ -289,9 +302,12 @@ def test_splits_may_be_missing_and_what_is_missing_is_said(tmp_path):
         TokenStore.open(tmp_path / "store", "valid")
     known = TokenStore.open(tmp_path / "store").tokenizer
     build_store({"test": [tmp_path / "a.txt"]}, tmp_path / "test-only", known)
-    for given, words in (({"test": [tmp_path / "a.txt"]}, "a word tokenizer is learned from training text"),
-                         ({"tran": [tmp_path / "a.txt"]}, "no split 'tran'. Did you mean train"), ({}, "there is no text to make a store of"),
-                         ({"train": [tmp_path / "a.txt"], "valid": [tmp_path / "empty.txt"]}, "no text in the files given for valid")):
+    for given, words in (
+        ({"test": [tmp_path / "a.txt"]}, "a word tokenizer is learned from training text"),
+        ({"tran": [tmp_path / "a.txt"]}, "no split 'tran'. Did you mean train"),
+        ({}, "there is no text to make a store of"),
+        ({"train": [tmp_path / "a.txt"], "valid": [tmp_path / "empty.txt"]}, "no text in the files given for valid"),
+    ):
         with pytest.raises(Fault, match=words):
             build_store(given, tmp_path / "other", Word(), documents="line")
     assert not (tmp_path / "other").exists()
@@ -300,14 +316,18 @@ def test_splits_may_be_missing_and_what_is_missing_is_said(tmp_path):
 def test_words_that_are_unknown_in_the_text_already_are_not_lost(tmp_path):
     (tmp_path / "a.txt").write_text("the <unk> sat \n the cat <unk>")
     (tmp_path / "b.txt").write_text("the <unk> sat\nthe dog sat")
-    build_store({"train": [tmp_path / "a.txt"], "valid": [tmp_path / "b.txt"]}, tmp_path / "store", Word(), documents="line")
+    build_store(
+        {"train": [tmp_path / "a.txt"], "valid": [tmp_path / "b.txt"]}, tmp_path / "store", Word(), documents="line"
+    )
     assert TokenStore.open(tmp_path / "store").whole
     valid = TokenStore.open(tmp_path / "store", "valid")
     assert not valid.whole, "of one document a word is lost"
     assert valid.content["splits"]["valid"]["lost"] == 1
     tokenizer = valid.tokenizer
-    assert [tokenizer.keeps(text, tokenizer.encode(text)) for text in ("the cat", " the <unk> cat ", "the  cat", "a\tcat", "The cat", "dog")
-            ] == [True, True, False, False, False, False]
+    assert [
+        tokenizer.keeps(text, tokenizer.encode(text))
+        for text in ("the cat", " the <unk> cat ", "the  cat", "a\tcat", "The cat", "dog")
+    ] == [True, True, False, False, False, False]
 
 
 def test_a_setting_that_is_new_and_not_used_leaves_older_stores_as_they_were():

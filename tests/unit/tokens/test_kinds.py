@@ -23,7 +23,7 @@ def test_a_byte_is_its_own_id():
 def test_unicode_numbers_ascii_first_then_characters_by_frequency_and_the_rest_are_bytes():
     tokenizer = Unicode().train(iter([TEXT]))
     assert tokenizer.encode("a") == [97]
-    assert tokenizer.encode("你好世") == [256, 257, 258]       # 你 and 好 stand there twice
+    assert tokenizer.encode("你好世") == [256, 257, 258]  # 你 and 好 stand there twice
     assert tokenizer.encode("é") == list("é".encode())
     assert len(Unicode(vocabulary=258).train(iter([TEXT]))) == 258
     assert len(Unicode(minimum=2).train(iter([TEXT]))) == 256 + 2 + 1
@@ -50,7 +50,7 @@ def test_words_are_numbered_by_frequency_and_a_newline_is_one():
 def test_an_unknown_written_in_the_text_is_the_unknown():
     tokenizer = Word().train(iter(["a <unk> b <unk> <unk>"]))
     assert tokenizer.encode("<unk>") == [tokenizer.special("[unknown]")]
-    assert len(tokenizer) == 4       # <unk>, a, b and an end; no newline was seen
+    assert len(tokenizer) == 4  # <unk>, a, b and an end; no newline was seen
 
 
 def test_byte_bpe_puts_the_bytes_first_as_gpt2_did_and_the_end_last():
@@ -70,13 +70,13 @@ def brute_force_merges(words: collections.Counter, number: int) -> list[tuple[st
                 pairs[pair] += times
         best, times = pairs.most_common(1)[0]
         if list(pairs.values()).count(times) > 1:
-            break       # a tie: from here on the order is a matter of taste
+            break  # a tie: from here on the order is a matter of taste
         merges.append(best)
         for parts in splits.values():
             i = 0
             while i < len(parts) - 1:
                 if (parts[i], parts[i + 1]) == best:
-                    parts[i:i + 2] = [parts[i] + parts[i + 1]]
+                    parts[i : i + 2] = [parts[i] + parts[i + 1]]
                 i += 1
     return merges
 
@@ -122,6 +122,7 @@ def test_wordpiece_has_berts_first_five_and_keeps_chinese_characters_apart():
 def test_byte_bpe_can_carry_robertas_specials(tmp_path):
     """<s> 0, <pad> 1, </s> 2, <unk> 3, <mask> last; two separators between texts; transformers reads it the same."""
     from transformers import AutoTokenizer
+
     made = ByteBPE(vocabulary=300, specials="roberta").train(iter(["the cat sat on the mat. 你好 " * 20]))
     assert [made.special(name) for name in ("[cls]", "[pad]", "[separator]", "[unknown]")] == [0, 1, 2, 3]
     assert made.special("[end]") == 2
@@ -142,7 +143,9 @@ def test_byte_bpe_can_carry_robertas_specials(tmp_path):
 def test_unigram_can_name_hidden_spans():
     made = Unigram(vocabulary=60, spans=4).train(iter(["the cat sat on the mat. " * 20]))
     assert [made.special(f"[span{number}]") for number in range(4)] == [len(made) - 1 - number for number in range(4)]
-    assert not set(made.vocabulary().silent) & {made.special(f"[span{number}]") for number in range(4)}, "they are predicted"
+    assert not set(made.vocabulary().silent) & {made.special(f"[span{number}]") for number in range(4)}, (
+        "they are predicted"
+    )
 
 
 def test_a_misspelt_kind_is_a_fault_with_the_near_one():
@@ -159,7 +162,9 @@ def test_fewer_merges_never_give_fewer_tokens():
 @pytest.mark.parametrize("kind", [ByteBPE, CharBPE, WordPiece])
 def test_a_pair_seen_less_often_than_the_minimum_is_not_merged(kind):
     text = ["low " * 9 + "newest " * 4 + "rare"]
-    whole, few = (set(kind(vocabulary=400, minimum=minimum).train(iter(text)).backend.get_vocab()) for minimum in (1, 5))
+    whole, few = (
+        set(kind(vocabulary=400, minimum=minimum).train(iter(text)).backend.get_vocab()) for minimum in (1, 5)
+    )
     assert few < whole
     assert any("rare" in piece for piece in whole)
     assert not any("rare" in piece or "newest" in piece for piece in few)

@@ -12,8 +12,10 @@ from foreword.tokens import KINDS, marks
 from foreword.tokens.marks import MARKS, check, encode_page, encode_with_marks, marked_in_python
 from foreword.tokens.page import Page
 
-ENGLISH = ('Dr. Smith paid 3.14 dollars. "Why?" he asked... Nobody knew (not even J. Doe.) The end!\n\n'
-           "A heading without a stop\n\nIt's unbelievable. One line.\nAnother line")
+ENGLISH = (
+    'Dr. Smith paid 3.14 dollars. "Why?" he asked... Nobody knew (not even J. Doe.) The end!\n\n'
+    "A heading without a stop\n\nIt's unbelievable. One line.\nAnother line"
+)
 CHINESE = "话说天下大势，分久必合。“你好！”他说。Hello world.今天好吗？好…好\n第二行"
 KINDS_HERE = KINDS.names()
 
@@ -39,9 +41,26 @@ def parts(tokenizer, text: str, mark: str, ends: bool) -> list[str]:
     return [tokenizer.decode(cut).strip() for cut in [*cuts, one] if cut]
 
 
-SENTENCES = ["Dr. Smith paid 3.14 dollars.", '"Why?"', "he asked...", "Nobody knew (not even J. Doe.)", "The end!",
-             "A heading without a stop", "It's unbelievable.", "One line.", "Another line"]
-CHINESE_SENTENCES = ["话说天下大势，分久必合。", "“你好！”", "他说。", "Hello world.", "今天好吗？", "好…", "好\n第二行"]
+SENTENCES = [
+    "Dr. Smith paid 3.14 dollars.",
+    '"Why?"',
+    "he asked...",
+    "Nobody knew (not even J. Doe.)",
+    "The end!",
+    "A heading without a stop",
+    "It's unbelievable.",
+    "One line.",
+    "Another line",
+]
+CHINESE_SENTENCES = [
+    "话说天下大势，分久必合。",
+    "“你好！”",
+    "他说。",
+    "Hello world.",
+    "今天好吗？",
+    "好…",
+    "好\n第二行",
+]
 
 
 @pytest.mark.parametrize("kind", ["byte", "unicode", "byte_bpe"])
@@ -67,7 +86,13 @@ def test_sentences_end_in_the_same_places_for_lossy_kinds(kind):
 def test_words_start_at_letters_marks_and_chinese_characters(kind):
     tokenizer = trained(kind)
     assert parts(tokenizer, "It is unbelievable, e\u0301t\u00e9.", "word_start", ends=False) == [
-        "It", "is", "unbelievable", ",", "e\u0301t\u00e9", "."]
+        "It",
+        "is",
+        "unbelievable",
+        ",",
+        "e\u0301t\u00e9",
+        ".",
+    ]
     assert parts(tokenizer, "你好 world！", "word_start", ends=False) == ["你", "好", "world", "！"]
 
 
@@ -129,10 +154,71 @@ def test_an_unknown_mark_is_a_fault():
 
 # --- what page.c finds is what the expressions find ---------------------------------------------------------------------
 
-SIGNS = [*" \n\t\r\x0b\x1c\x1f\x85\xa0\u2028\u3000.!?…。！？｡,;:'\"”’»)]}』」》〉）】〕_-\x00\u200b", "\n\n", "\n \n", "\r\n\r\n", "...", "?!", ".)",
-         '."', "Mr", "Mrs", "Ms", "Dr", "Prof", "St", "Sr", "Jr", "vs", "cf", "No", "e.g", "i.e", "A", "I", "J", "Z", "xA", "_A", "éA", "你A", "aDr",
-         "e", "i", "g", "é", "e\u0301", "12", "½", "你", "好", "か", "ア", "한", "〇", "𠀀", "👩", "word", " A. ", " I. ", "xA. ", "_A. ", "éA. ", "你A. ", ".A. ", "Dr. ", "aDr. ",
-         "Dr\n. ", "No.\n", '.""""""""""""""" ', '."""""""""""""""" ', '.""""""""""""""""" ', "..你", ".x", "...x"]
+SIGNS = [
+    *" \n\t\r\x0b\x1c\x1f\x85\xa0\u2028\u3000.!?…。！？｡,;:'\"”’»)]}』」》〉）】〕_-\x00\u200b",
+    "\n\n",
+    "\n \n",
+    "\r\n\r\n",
+    "...",
+    "?!",
+    ".)",
+    '."',
+    "Mr",
+    "Mrs",
+    "Ms",
+    "Dr",
+    "Prof",
+    "St",
+    "Sr",
+    "Jr",
+    "vs",
+    "cf",
+    "No",
+    "e.g",
+    "i.e",
+    "A",
+    "I",
+    "J",
+    "Z",
+    "xA",
+    "_A",
+    "éA",
+    "你A",
+    "aDr",
+    "e",
+    "i",
+    "g",
+    "é",
+    "e\u0301",
+    "12",
+    "½",
+    "你",
+    "好",
+    "か",
+    "ア",
+    "한",
+    "〇",
+    "𠀀",
+    "👩",
+    "word",
+    " A. ",
+    " I. ",
+    "xA. ",
+    "_A. ",
+    "éA. ",
+    "你A. ",
+    ".A. ",
+    "Dr. ",
+    "aDr. ",
+    "Dr\n. ",
+    "No.\n",
+    '.""""""""""""""" ',
+    '."""""""""""""""" ',
+    '.""""""""""""""""" ',
+    "..你",
+    ".x",
+    "...x",
+]
 WRITTEN = st.lists(st.one_of(st.sampled_from(SIGNS), st.text(max_size=4)), max_size=40).map("".join)
 NAMES = st.sampled_from([MARKS, MARKS[::-1], MARKS[:1], MARKS[1:]])
 

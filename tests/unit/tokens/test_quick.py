@@ -20,12 +20,58 @@ from foreword.tokens.published import gpt2_from_ranks
 from tests.widths import needs_kernels
 
 CHINESE = "满纸荒唐言，一把辛酸泪。都云作者痴，谁解其中味？\n"
-ODD = [*"\t\n\x0b\x0c\r \x1c\x1d\x1e\x1f\x85\xa0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\u200b\ufeff\x00\x01\x7f",
-       "  ", "\n\n", " \n ", "'", "'s", "'t", "'re", "'ve", "'m", "'ll", "'d", "'S", "'r", "'v", "'l", " 's", "\u2019s", "the", " the",
-       "naïve", "İ", "ﬀ", "e\u0301", "½", "²", "Ⅷ", "१२", "7", "12,345", "٣", "_", "--", "<|endoftext|>", "满纸", "，", "👩‍👩‍👧", "\U0003ffff",
-       "\U000e0041", "\ud7ff", "\ue000"]
-TEXTS = st.lists(st.one_of(st.sampled_from(ODD), st.text(max_size=6), st.text(st.characters(max_codepoint=127), max_size=8),
-                           st.binary(max_size=6).map(lambda some: some.decode("utf-8", "replace"))), max_size=40).map("".join)
+ODD = [
+    *"\t\n\x0b\x0c\r \x1c\x1d\x1e\x1f\x85\xa0\u1680\u2003\u2028\u2029\u202f\u205f\u3000\u200b\ufeff\x00\x01\x7f",
+    "  ",
+    "\n\n",
+    " \n ",
+    "'",
+    "'s",
+    "'t",
+    "'re",
+    "'ve",
+    "'m",
+    "'ll",
+    "'d",
+    "'S",
+    "'r",
+    "'v",
+    "'l",
+    " 's",
+    "\u2019s",
+    "the",
+    " the",
+    "naïve",
+    "İ",
+    "ﬀ",
+    "e\u0301",
+    "½",
+    "²",
+    "Ⅷ",
+    "१२",
+    "7",
+    "12,345",
+    "٣",
+    "_",
+    "--",
+    "<|endoftext|>",
+    "满纸",
+    "，",
+    "👩‍👩‍👧",
+    "\U0003ffff",
+    "\U000e0041",
+    "\ud7ff",
+    "\ue000",
+]
+TEXTS = st.lists(
+    st.one_of(
+        st.sampled_from(ODD),
+        st.text(max_size=6),
+        st.text(st.characters(max_codepoint=127), max_size=8),
+        st.binary(max_size=6).map(lambda some: some.decode("utf-8", "replace")),
+    ),
+    max_size=40,
+).map("".join)
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +116,9 @@ def test_there_is_a_compiled_encoder_or_tiktoken(trained):
 
 
 def test_mixed_text_gives_the_same_ids(trained):
-    text = "".join(f"{topic}\r\n\t{CHINESE}👩‍👩‍👧 naïve don't 12,345  \x00\u2028<|endoftext|>" for topic in topics.values())
+    text = "".join(
+        f"{topic}\r\n\t{CHINESE}👩‍👩‍👧 naïve don't 12,345  \x00\u2028<|endoftext|>" for topic in topics.values()
+    )
     assert len(text) > quick.WORTH
     same(trained.backend, [text])
     assert np.array_equal(trained.encode_many([text])[0], trained.backend.encode(text, add_special_tokens=False).ids)
@@ -95,7 +143,12 @@ def test_a_text_cut_anywhere_gives_the_ids_of_its_parts(trained, pairs):
 def test_ten_megabytes_of_mixed_text_give_the_same_ids(trained):
     """English, Chinese, code, numbers and emoji in ever new order."""
     draw = random.Random(7)
-    pieces = [*topics.values(), CHINESE * 8, "👩‍👩‍👧 naïve don't 12,345\n" * 20, "\tif x != 0x1F:\r\n        return {}\n" * 20]
+    pieces = [
+        *topics.values(),
+        CHINESE * 8,
+        "👩‍👩‍👧 naïve don't 12,345\n" * 20,
+        "\tif x != 0x1F:\r\n        return {}\n" * 20,
+    ]
     texts, size = [], 0
     while size < 10_000_000:
         texts.append("".join(draw.choice(pieces) + str(draw.random()) for _ in range(12)))
@@ -108,15 +161,19 @@ def test_ten_megabytes_of_mixed_text_give_the_same_ids(trained):
 def test_every_character_there_is_gives_the_same_ids(pairs):
     """Libraries know Unicode from different tables: a letter to one could be a sign to the other."""
     letters = [chr(code) for code in (*range(0xD800), *range(0xE000, 0x32000), *range(0xE0000, 0xE0200))]
-    texts = ["".join(f"{letter}a{letter}1{letter}! {letter}" for letter in letters[at: at + 4096])
-             for at in range(0, len(letters), 4096)]
+    texts = [
+        "".join(f"{letter}a{letter}1{letter}! {letter}" for letter in letters[at : at + 4096])
+        for at in range(0, len(letters), 4096)
+    ]
     slow, number = quick.by_tokenizers(pairs, texts)
     ids, numbers = encoders(pairs)[0](Page.of(texts))
     assert np.array_equal(numbers, number)
     assert np.array_equal(ids, slow)
 
 
-@pytest.mark.parametrize("word", ["a" * 100_000, "ab" * 5000 + "c", "the" * 3000, "\x00" * 31, "z" * 32, "é" * 16, "満" * 4000])
+@pytest.mark.parametrize(
+    "word", ["a" * 100_000, "ab" * 5000 + "c", "the" * 3000, "\x00" * 31, "z" * 32, "é" * 16, "満" * 4000]
+)
 def test_words_of_any_length_give_the_same_ids(trained, pairs, word):
     same(trained.backend, [word, f" {word}", word[:-1]])
     same(pairs, [word, f" {word}", word[:-1]])
@@ -173,7 +230,9 @@ def test_another_rule_is_left_to_tokenizers(trained, change):
     elif change == "prefix":
         content["pre_tokenizer"]["add_prefix_space"] = True
     elif change == "added":
-        content["added_tokens"].append({**content["added_tokens"][0], "id": len(trained), "content": "the", "special": False})
+        content["added_tokens"].append(
+            {**content["added_tokens"][0], "id": len(trained), "content": "the", "special": False}
+        )
     else:
         model["vocab"]["zqzqzq"] = len(trained)
     backend = Backend.from_str(json.dumps(content))
@@ -188,7 +247,8 @@ def test_without_a_compiler_the_ids_are_the_same(trained, monkeypatch):
     texts = [*topics.values(), CHINESE]
     ids, numbers = quick.quick_encoder(trained.backend)(Page.of(texts))
     monkeypatch.setattr(tokenize, "library", lambda: None)
-    slow, number = (quick.quick_encoder(trained.backend) or (lambda page: quick.by_tokenizers(trained.backend, page.texts)))(
-        Page.of(texts))
+    slow, number = (
+        quick.quick_encoder(trained.backend) or (lambda page: quick.by_tokenizers(trained.backend, page.texts))
+    )(Page.of(texts))
     assert np.array_equal(ids, slow)
     assert np.array_equal(numbers, number)

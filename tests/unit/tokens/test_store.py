@@ -48,7 +48,7 @@ def test_marks_are_read_by_name(folder):
     assert ends.sum() == 2
     assert ends[text.index(".")]
     assert opened.read_mark("word_start", 0, stop)[0]
-    assert not opened.read_mark("word_start", 0, stop)[-1]       # [end] carries no mark
+    assert not opened.read_mark("word_start", 0, stop)[-1]  # [end] carries no mark
     with pytest.raises(Fault, match="Did you mean word_start"):
         opened.read_mark("word_strat", 0, 1)
 

@@ -76,12 +76,19 @@ def test_names_written_as_objects_and_spans_are_understood(tmp_path):
     backends.add_specials(backend, ["</s>", "<pad>", "<extra_id_0>", "<extra_id_1>"])
     backend.enable_truncation(3)
     backend.save(str(tmp_path / "tokenizer.json"))
-    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"eos_token": {"content": "</s>"}, "unk_token": "<unk>"}))
+    (tmp_path / "tokenizer_config.json").write_text(
+        json.dumps({"eos_token": {"content": "</s>"}, "unk_token": "<unk>"})
+    )
     loaded = Tokenizer.load(tmp_path)
-    assert loaded.specials == {"[end]": "</s>", "[unknown]": "<unk>", "[pad]": "<pad>", "[span0]": "<extra_id_0>",
-                               "[span1]": "<extra_id_1>"}
-    assert loaded.vocabulary().silent == (loaded.special("[pad]"),)       # spans are predicted
-    assert len(loaded.encode("aaaaa")) == 5       # a cut said to be in the file is not applied
+    assert loaded.specials == {
+        "[end]": "</s>",
+        "[unknown]": "<unk>",
+        "[pad]": "<pad>",
+        "[span0]": "<extra_id_0>",
+        "[span1]": "<extra_id_1>",
+    }
+    assert loaded.vocabulary().silent == (loaded.special("[pad]"),)  # spans are predicted
+    assert len(loaded.encode("aaaaa")) == 5  # a cut said to be in the file is not applied
 
 
 def test_padding_in_the_file_is_not_applied(tmp_path):
@@ -91,12 +98,15 @@ def test_padding_in_the_file_is_not_applied(tmp_path):
     assert [len(ids) for ids in Tokenizer.load(tmp_path).encode_many(["the", "the the"])] == [1, 2]
 
 
-@pytest.mark.parametrize(("files", "words"), [
-    ({}, "holds no tokenizer"),
-    ({"tokenizer.json": "{"}, "not valid JSON"),
-    ({"tokenizer.json": '{"model": 3}'}, "is not a tokenizer"),
-    ({"vocab.json": "{}", "merges.txt": "a b c\n"}, "not a pair"),
-])
+@pytest.mark.parametrize(
+    ("files", "words"),
+    [
+        ({}, "holds no tokenizer"),
+        ({"tokenizer.json": "{"}, "not valid JSON"),
+        ({"tokenizer.json": '{"model": 3}'}, "is not a tokenizer"),
+        ({"vocab.json": "{}", "merges.txt": "a b c\n"}, "not a pair"),
+    ],
+)
 def test_a_folder_that_is_no_tokenizer_is_a_fault(tmp_path, files, words):
     for name, content in files.items():
         (tmp_path / name).write_text(content)

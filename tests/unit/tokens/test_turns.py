@@ -18,7 +18,9 @@ DIALOGUES = [Dialogue(("hi", "hello you", "bye"), (1, 0, 1)), Dialogue(("你好"
 def store(tmp_path):
     rows = [{"turns": one.turns, "weights": one.weights} for one in DIALOGUES for _ in range(2)]
     (tmp_path / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    build_store([tmp_path / "a.jsonl"], tmp_path / "store", Byte(), documents="dialogues", fractions=(1.0, 0.0, 0.0), workers=1)
+    build_store(
+        [tmp_path / "a.jsonl"], tmp_path / "store", Byte(), documents="dialogues", fractions=(1.0, 0.0, 0.0), workers=1
+    )
     return TokenStore.open(tmp_path / "store")
 
 
@@ -34,7 +36,7 @@ def test_every_turn_ends_with_end_and_only_the_last_ends_the_document(store):
         skipped = split_turns(store.read(begin, int(stop)), end), store.read_mark(SKIPPED, begin, int(stop))
         at = 0
         for turn, learned in zip(skipped[0], dialogue.learned):
-            assert (skipped[1][at: at + len(turn) - 1] == (not learned)).all()
+            assert (skipped[1][at : at + len(turn) - 1] == (not learned)).all()
             at += len(turn)
         begin = int(stop)
 
@@ -45,7 +47,9 @@ def test_the_bytes_of_a_dialogue_are_those_of_its_text(store):
 
 def test_turns_are_encoded_each_by_itself(store):
     """A turn has the ids it has alone, whatever stands before it: so a chat's history is what training saw."""
-    ids, _ = encode_documents(store.tokenizer, [Document(one.text, "", one) for one in DIALOGUES], ("word_start", SKIPPED))
+    ids, _ = encode_documents(
+        store.tokenizer, [Document(one.text, "", one) for one in DIALOGUES], ("word_start", SKIPPED)
+    )
     for one, dialogue in zip(ids, DIALOGUES):
         alone = [store.tokenizer.encode(turn) for turn in dialogue.turns]
         assert np.array_equal(np.append(one, store.tokenizer.special("[end]")), join_turns(alone, store.tokenizer))

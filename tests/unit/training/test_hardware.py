@@ -31,7 +31,7 @@ def test_what_is_not_there_is_said_with_what_is():
 def test_a_precision_that_kills_its_process_is_not_available(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr(hardware, "PROBE", "import os, signal; os.kill(os.getpid(), signal.SIGILL)")
-    asked = speed.__wrapped__        # what an earlier test was told is kept in a cache
+    asked = speed.__wrapped__  # what an earlier test was told is kept in a cache
     assert asked("bfloat16") is None
     monkeypatch.setattr(hardware, "speed", lambda name: 1e9 if name == "float32" else asked(name))
     assert precisions("cpu") == ["float32"]
@@ -55,15 +55,20 @@ def test_free_memory_is_what_this_machine_says():
 
 @pytest.mark.parametrize("name", GRADIENT)
 def test_a_batch_in_parts_learns_the_same_and_too_large_a_one_is_answered(name, store_of, monkeypatch):
-    still = {"rnnlm": "network.dropout=0.0", "lstm": "network.dropout=0.0"}        # each part would draw its own dropout
-    recipe = tiny(name, still.get(name, "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0, inner = 0.0 }"))
+    still = {"rnnlm": "network.dropout=0.0", "lstm": "network.dropout=0.0"}  # each part would draw its own dropout
+    recipe = tiny(
+        name,
+        still.get(
+            name, "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0, inner = 0.0 }"
+        ),
+    )
     whole, stream = learner_for(recipe, store_of(recipe), dtype=torch.float64)
     take_steps(whole, stream, range(2))
     batch = stream.batch(0)
     one, two = memory.kept_by(whole, batch.rows(0, 1)), memory.kept_by(whole, batch.rows(0, 2))
     assert two > one > 0
     fixed = 3 * sum(p.numel() * p.element_size() for p in whole.model.parameters())
-    tight = int((fixed + one + 2 * memory.BACKWARD * (two - one)) / memory.SPARE) + 1000       # room for some two rows
+    tight = int((fixed + one + 2 * memory.BACKWARD * (two - one)) / memory.SPARE) + 1000  # room for some two rows
     monkeypatch.setattr(gradient, "free_memory", lambda device: tight)
     narrow, _ = learner_for(recipe, store_of(recipe), dtype=torch.float64)
     with pytest.raises(Fault) as fault:
@@ -96,7 +101,7 @@ def test_batches_made_ahead_are_the_same_batches(store):
     recipe = tiny("gpt2")
     plain, stream = learner_for(recipe, store())
     ahead = Ahead(learner_for(recipe, store())[1])
-    for step in (0, 1, 2, 5, 3):        # also out of order: a resumed run begins anywhere
+    for step in (0, 1, 2, 5, 3):  # also out of order: a resumed run begins anywhere
         assert torch.equal(stream.batch(step).inputs.ids, ahead.batch(step).inputs.ids)
     assert ahead.epochs(7) == stream.epochs(7)
     ahead.close()
@@ -199,7 +204,9 @@ def test_the_probe_runs_alone():
 def test_without_a_compiler_a_run_goes_on_and_one_that_insists_is_told(store, capsys, monkeypatch):
     def none():
         raise torch._inductor.exc.InvalidCxxCompiler()
+
     import torch._inductor.cpp_builder
+
     monkeypatch.setattr(torch._inductor.cpp_builder, "get_cpp_compiler", none)
     monkeypatch.setattr(compiling.elementwise, "fits", lambda x: False)
     model = learner_for(tiny("gpt2"), store())[0].model

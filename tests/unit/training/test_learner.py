@@ -30,7 +30,11 @@ def test_chance_in_a_step_comes_from_its_number_alone(name, store_of):
         return learner.step(batch, step, 0.1).values["gradient"]
 
     assert gradient(2, 0) == gradient(2, 12345)
-    dropout = recipe.network.dropout if isinstance(recipe.network.dropout, float) else max(rate or 0.0 for rate in recipe.network.dropout.model_dump().values())
+    dropout = (
+        recipe.network.dropout
+        if isinstance(recipe.network.dropout, float)
+        else max(rate or 0.0 for rate in recipe.network.dropout.model_dump().values())
+    )
     assert (gradient(3, 0) == gradient(2, 0)) == (dropout == 0)
 
 
@@ -45,8 +49,9 @@ def test_state_is_carried_along_lanes_and_dropped_at_their_start(name, micro, st
     def spy(network, inputs, state=None):
         given.append(state)
         return real(network, inputs, state)
+
     with pytest.MonkeyPatch.context() as patch:
-        learner.share = micro or recipe.training.batch_size        # what fits is known: nothing is tried first
+        learner.share = micro or recipe.training.batch_size  # what fits is known: nothing is tried first
         patch.setattr(type(learner.model.network), "forward", spy)
         steps = stream.cutter.steps
         take_steps(learner, stream, [0, 1, 2])
@@ -58,22 +63,35 @@ def test_state_is_carried_along_lanes_and_dropped_at_their_start(name, micro, st
 
 
 def test_the_gradient_is_clipped_and_told_as_it_was(store):
-    recipe = tiny("gpt2", "training.clip=0.001", 'training.optimizer={ kind = "sgd", learning_rate = 1.0 }',
-                  'training.schedule={ kind = "constant" }')
+    recipe = tiny(
+        "gpt2",
+        "training.clip=0.001",
+        'training.optimizer={ kind = "sgd", learning_rate = 1.0 }',
+        'training.schedule={ kind = "constant" }',
+    )
     learner, stream = learner_for(recipe, store())
     before = {name: weight.detach().clone() for name, weight in learner.model.weights().items()}
     report = learner.step(stream.batch(0), 0, 0.0)
-    moved = math.sqrt(sum(float((weight.detach() - before[name]).pow(2).sum()) for name, weight in learner.model.weights().items()))
+    moved = math.sqrt(
+        sum(float((weight.detach() - before[name]).pow(2).sum()) for name, weight in learner.model.weights().items())
+    )
     assert report.values["gradient"] > 0.1
     assert moved == pytest.approx(0.001, rel=0.01)
 
 
-@pytest.mark.parametrize("optimizer", [
-    '{ kind = "adamw", learning_rate = 0.01, epsilon = 0.1 }', '{ kind = "adamax", learning_rate = 0.01, epsilon = 0.1 }',
-    '{ kind = "muon", learning_rate = 0.02, adam = { learning_rate = 0.01, epsilon = 0.1 } }'])
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        '{ kind = "adamw", learning_rate = 0.01, epsilon = 0.1 }',
+        '{ kind = "adamax", learning_rate = 0.01, epsilon = 0.1 }',
+        '{ kind = "muon", learning_rate = 0.02, adam = { learning_rate = 0.01, epsilon = 0.1 } }',
+    ],
+)
 def test_a_clipped_step_is_the_step_of_the_shortened_gradient(optimizer, store):
     """The epsilon is large, so that the length of the gradient is seen in the step of every optimizer."""
-    recipe = tiny("gpt2", "training.clip=0.01", f"training.optimizer={optimizer}", 'training.schedule={ kind = "constant" }')
+    recipe = tiny(
+        "gpt2", "training.clip=0.01", f"training.optimizer={optimizer}", 'training.schedule={ kind = "constant" }'
+    )
     data = store()
     (clipped, stream), (byhand, _) = learner_for(recipe, data), learner_for(recipe, data)
     byhand.spec = byhand.spec.model_copy(update={"clip": 0.0})
@@ -83,6 +101,7 @@ def test_a_clipped_step_is_the_step_of_the_shortened_gradient(optimizer, store):
         norm = real()
         torch.nn.utils.clip_grad_norm_(byhand.parameters, 0.01)
         return norm
+
     byhand._clip = shortened
     for step in range(3):
         for learner in (clipped, byhand):
@@ -145,8 +164,19 @@ def test_measuring_is_per_guess_not_per_batch(store):
 
 def test_settings_of_training_that_cannot_be():
     good = {"optimizer": {"learning_rate": 1.0}, "schedule": {}}
-    wrong = GradientTraining.model_construct(**{**good, "budget": "soon", "evaluate": 2.0, "save": "60s", "batch_size": 0, "log": 1,
-                                                "keep": 0, "valid_batches": 1, "seed": 0})
+    wrong = GradientTraining.model_construct(
+        **{
+            **good,
+            "budget": "soon",
+            "evaluate": 2.0,
+            "save": "60s",
+            "batch_size": 0,
+            "log": 1,
+            "keep": 0,
+            "valid_batches": 1,
+            "seed": 0,
+        }
+    )
     assert {name for name, _ in wrong.faults()} == {"budget", "evaluate", "batch_size", "keep"}
     assert CountTraining(budget=5).budget == "5"
     assert not CountTraining().faults()
@@ -154,6 +184,7 @@ def test_settings_of_training_that_cannot_be():
 
 def test_counting_in_runs_of_any_length_is_the_same(store):
     from tests.tiny import counted
+
     recipe, open_store = tiny("bigram"), store()
     whole = counted(recipe, open_store)
     learner, _ = learner_for(recipe, open_store)
@@ -184,13 +215,18 @@ def test_guesses_that_only_the_forward_pass_counts_add_up_over_parts(late, store
     monkeypatch.setattr(Batch, "guesses", {})
     found = []
     for micro in (8, 1, 2, 3):
-        recipe = tiny("gpt2", f"training.micro_batch={micro}", 'training.optimizer={ kind = "sgd", learning_rate = 0.5 }')
+        recipe = tiny(
+            "gpt2", f"training.micro_batch={micro}", 'training.optimizer={ kind = "sgd", learning_rate = 0.5 }'
+        )
         plain = recipe.network.model_copy(update={"dropout": type(recipe.network.dropout)()})
         recipe = recipe.model_copy(update={"network": plain, "objective": OnlyWrong()})
         learner, stream = learner_for(recipe, store(), torch.float64)
         report = learner.step(stream.batch(0), 0, 0.0)
         found.append((report.values["nll.tokens"], {name: w.clone() for name, w in learner.model.weights().items()}))
     (nats, weights), *others = found
-    same = [max(float((weights[name] - other[name]).detach().abs().max()) for name in weights) < 1e-12 for _, other in others]
+    same = [
+        max(float((weights[name] - other[name]).detach().abs().max()) for name in weights) < 1e-12
+        for _, other in others
+    ]
     assert all(same) if late else not any(same)
     assert all(abs(nats - other) < 1e-12 for other, _ in others)

@@ -76,7 +76,11 @@ def plain_muon(weight, slopes, rate, momentum, decay):
 
 def test_muon_takes_the_steps_of_its_definition_for_every_matrix_and_every_piece():
     torch.manual_seed(0)
-    weights = [torch.randn(6, 4, dtype=torch.float64), torch.randn(12, 4, dtype=torch.float64), torch.randn(4, 6, dtype=torch.float64)]
+    weights = [
+        torch.randn(6, 4, dtype=torch.float64),
+        torch.randn(12, 4, dtype=torch.float64),
+        torch.randn(4, 6, dtype=torch.float64),
+    ]
     slopes = [[torch.randn_like(weight) for _ in range(3)] for weight in weights]
     parameters = [torch.nn.Parameter(weight.clone()) for weight in weights]
     muon = Muon(zip(parameters, (1, 3, 1)), lr=0.1, momentum=0.9, weight_decay=0.2)

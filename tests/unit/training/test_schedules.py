@@ -13,13 +13,19 @@ def factors(schedule, steps=N):
 
 @pytest.mark.parametrize("floor", [0.0, 0.1])
 @pytest.mark.parametrize("warmup", [0, 20])
-@pytest.mark.parametrize(("schedule", "shape"), [
-    (Constant, lambda done: 1.0), (Linear, lambda done: 1.0 - done),
-    (Cosine, lambda done: (1 + math.cos(math.pi * done)) / 2),
-])
+@pytest.mark.parametrize(
+    ("schedule", "shape"),
+    [
+        (Constant, lambda done: 1.0),
+        (Linear, lambda done: 1.0 - done),
+        (Cosine, lambda done: (1 + math.cos(math.pi * done)) / 2),
+    ],
+)
 def test_counted_steps_follow_the_closed_form(schedule, shape, warmup, floor):
-    wanted = [(step + 1) / warmup if step < warmup else
-              floor + (1 - floor) * shape((step - warmup) / (N - warmup)) for step in range(N)]
+    wanted = [
+        (step + 1) / warmup if step < warmup else floor + (1 - floor) * shape((step - warmup) / (N - warmup))
+        for step in range(N)
+    ]
     assert factors(schedule(warmup=warmup, floor=floor)) == pytest.approx(wanted, abs=1e-9)
 
 
@@ -35,7 +41,9 @@ def test_a_share_warms_up_and_comes_down():
     found = factors(Cosine(warmup=0.1))
     assert found[1:21] == pytest.approx([step / 20 for step in range(1, 21)], abs=1e-9)
     assert found[0] > 0
-    assert found[20:] == pytest.approx([(1 + math.cos(math.pi * (step - 20) / 180)) / 2 for step in range(20, N)], abs=1e-9)
+    assert found[20:] == pytest.approx(
+        [(1 + math.cos(math.pi * (step - 20) / 180)) / 2 for step in range(20, N)], abs=1e-9
+    )
 
 
 def test_a_warm_up_longer_than_the_budget_only_rises():
@@ -43,7 +51,9 @@ def test_a_warm_up_longer_than_the_budget_only_rises():
     assert found == pytest.approx([(step + 1) / 1000 for step in range(N)])
 
 
-@pytest.mark.parametrize("schedule", [Constant(), Linear(warmup=3), Cosine(warmup=0.3, floor=0.2), InverseRoot(warmup=5)])
+@pytest.mark.parametrize(
+    "schedule", [Constant(), Linear(warmup=3), Cosine(warmup=0.3, floor=0.2), InverseRoot(warmup=5)]
+)
 @pytest.mark.parametrize("spent", [0.0, 0.5, 0.999, 1.0, 1.7])
 def test_a_factor_lies_between_0_and_1_whatever_the_budget(schedule, spent):
     for step in (0, 1, 10, 10_000):
@@ -54,10 +64,17 @@ GPT3 = Cosine(warmup="375Mtok", floor=0.1, until=260 / 300)
 
 
 @pytest.mark.parametrize("until", [260 / 300, "260Gtok"])
-@pytest.mark.parametrize(("tokens", "factor"), [
-    (187.5e6, 0.5), (375e6, 1.0), (375e6 + (260e9 - 375e6) / 2, 0.55), (375e6 + (260e9 - 375e6) / 4, 0.1 + 0.9 * (1 + math.cos(math.pi / 4)) / 2),
-    (260e9, 0.1), (299e9, 0.1),
-])
+@pytest.mark.parametrize(
+    ("tokens", "factor"),
+    [
+        (187.5e6, 0.5),
+        (375e6, 1.0),
+        (375e6 + (260e9 - 375e6) / 2, 0.55),
+        (375e6 + (260e9 - 375e6) / 4, 0.1 + 0.9 * (1 + math.cos(math.pi / 4)) / 2),
+        (260e9, 0.1),
+        (299e9, 0.1),
+    ],
+)
 def test_gpt3s_schedule_counts_tokens(tokens, factor, until):
     """Brown et al. 2020, appendix B: warm-up over 375M tokens, cosine to 10% at 260B, level to 300B. Steps do not matter."""
     schedule = GPT3.model_copy(update={"until": until})
@@ -70,9 +87,17 @@ def test_nothing_read_yet_is_the_start_of_the_warm_up():
     assert Cosine(until="5Mtok").factor(0, 0.0, 0) == 1.0
 
 
-@pytest.mark.parametrize(("settings", "where"), [
-    ({"warmup": "500"}, ["warmup"]), ({"warmup": "soon"}, ["warmup"]), ({"until": "3epochs"}, ["until"]), ({"until": 0.0}, ["until"]),
-    ({"until": 1.5}, ["until"]), ({"warmup": "1Mtok", "until": "2Mtok"}, []), ({"warmup": 10, "until": 0.5}, []),
-])
+@pytest.mark.parametrize(
+    ("settings", "where"),
+    [
+        ({"warmup": "500"}, ["warmup"]),
+        ({"warmup": "soon"}, ["warmup"]),
+        ({"until": "3epochs"}, ["until"]),
+        ({"until": 0.0}, ["until"]),
+        ({"until": 1.5}, ["until"]),
+        ({"warmup": "1Mtok", "until": "2Mtok"}, []),
+        ({"warmup": 10, "until": 0.5}, []),
+    ],
+)
 def test_amounts_are_said_in_tokens(settings, where):
     assert [name for name, _ in Cosine(**settings).faults()] == where

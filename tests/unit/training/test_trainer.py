@@ -18,7 +18,9 @@ from foreword.training.trainer import Duty, Progress, Trainer
 
 def test_the_trainer_knows_no_model():
     source = inspect.getsource(module)
-    words = {token.string for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.NAME}
+    words = {
+        token.string for token in tokenize.generate_tokens(io.StringIO(source).readline) if token.type == tokenize.NAME
+    }
     forbidden = {"isinstance", "hasattr", "getattr", "kind", "torch", "type"} | set(catalogue.built_in())
     assert not words & forbidden
     imported = {node.module for node in ast.walk(ast.parse(source)) if isinstance(node, ast.ImportFrom)}
@@ -61,10 +63,13 @@ def made():
     def make(budget, progress=None, passes=None):
         clock = Clock()
         return Trainer(Nothing(clock), Steps(), Budget.parse(budget), progress, clock, passes)
+
     return make
 
 
-@pytest.mark.parametrize(("budget", "steps"), [("7", 7), ("70tok", 7), ("65tok", 7), ("1epochs", 8), ("5s", 5), ("0.1m", 6), ("1tok", 1)])
+@pytest.mark.parametrize(
+    ("budget", "steps"), [("7", 7), ("70tok", 7), ("65tok", 7), ("1epochs", 8), ("5s", 5), ("0.1m", 6), ("1tok", 1)]
+)
 def test_it_steps_until_the_budget_is_spent(made, budget, steps):
     trainer = made(budget)
     trainer.held_out = lambda: ["held out"]
@@ -76,9 +81,19 @@ def test_it_steps_until_the_budget_is_spent(made, budget, steps):
     assert all(0 <= spent < 1 for _, _, spent in trainer.learner.taken)
 
 
-@pytest.mark.parametrize(("budget", "passes", "steps", "done"), [
-    ("60s", 1.5, 12, True), ("5s", 1.5, 5, False), ("60s", None, 60, False), ("20", 1.5, 20, False), ("3epochs", 1.5, 24, False)])
-def test_wall_clock_ends_after_so_many_passes_through_the_text_and_no_other_budget_does(made, budget, passes, steps, done):
+@pytest.mark.parametrize(
+    ("budget", "passes", "steps", "done"),
+    [
+        ("60s", 1.5, 12, True),
+        ("5s", 1.5, 5, False),
+        ("60s", None, 60, False),
+        ("20", 1.5, 20, False),
+        ("3epochs", 1.5, 24, False),
+    ],
+)
+def test_wall_clock_ends_after_so_many_passes_through_the_text_and_no_other_budget_does(
+    made, budget, passes, steps, done
+):
     trainer = made(budget, passes=passes)
     assert not trainer.passes_done()
     assert trainer.run()
@@ -88,8 +103,19 @@ def test_wall_clock_ends_after_so_many_passes_through_the_text_and_no_other_budg
     assert shares == [pytest.approx(step / steps) for step in range(steps)], "the schedule ends where the training does"
 
 
-@pytest.mark.parametrize(("period", "due"), [("3", [3, 6, 9]), (0.25, [3, 5, 8, 10]), ("4s", [4, 8]), ("50tok", [5, 10]), (1.0, [10]),
-                                             ("100", []), ("1", list(range(1, 11))), ("0.5epochs", [4, 8])])
+@pytest.mark.parametrize(
+    ("period", "due"),
+    [
+        ("3", [3, 6, 9]),
+        (0.25, [3, 5, 8, 10]),
+        ("4s", [4, 8]),
+        ("50tok", [5, 10]),
+        (1.0, [10]),
+        ("100", []),
+        ("1", list(range(1, 11))),
+        ("0.5epochs", [4, 8]),
+    ],
+)
 def test_duties_fall_due_when_they_should(made, period, due):
     trainer, done = made("10"), []
     trainer.duties = [Duty(period, lambda: done.append(trainer.progress.step))]
@@ -118,6 +144,7 @@ def test_asked_to_stop_it_stops_after_the_step(made):
 
     def watch(progress, spent, report):
         trainer.stopping = progress.step == 4
+
     trainer.watch = watch
     assert not trainer.run()
     assert trainer.progress.step == 4

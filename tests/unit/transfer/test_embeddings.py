@@ -20,7 +20,7 @@ TEXTS = ["the film was good", "a day", "it was a lovely story and the house with
 @pytest.mark.parametrize("family", FAMILIES)
 def test_it_is_the_mean_over_a_text_s_own_positions(family: str, tmp_path: Path) -> None:
     path = folder(family, tmp_path / "base")
-    alone = foreword.load(path).embed(TEXTS)        # text by text, without any padding
+    alone = foreword.load(path).embed(TEXTS)  # text by text, without any padding
     bag = MeanEmbeddings(path)
     assert np.allclose(bag(TEXTS), alone, atol=1e-5)
     assert np.allclose(bag(TEXTS[2:]), alone[2:], atol=1e-5)

@@ -56,24 +56,34 @@ def test_bert_sequences() -> None:
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.integers(0, 80), min_size=1, max_size=2), st.integers(7, 40), st.sampled_from(list(FAMILIES)),
-       st.sampled_from(["head", "tail"]))
+@given(
+    st.lists(st.integers(0, 80), min_size=1, max_size=2),
+    st.integers(7, 40),
+    st.sampled_from(list(FAMILIES)),
+    st.sampled_from(["head", "tail"]),
+)
 def test_specials_survive_every_cut(lengths: list[int], length: int, family: str, keep: str) -> None:
     write = encoder(family, length, keep=keep)
     texts = [" ".join(PLAIN[(i + place) % len(PLAIN)] for i in range(n)) for place, n in enumerate(lengths)]
     laid = write.encode(*texts)
-    first, between, last = named(family, *(("[cls]", "[separator]", "[separator]") if family == "bert" else
-                                           ("[start]", "[delimiter]", "[extract]")))
+    first, between, last = named(
+        family,
+        *(("[cls]", "[separator]", "[separator]") if family == "bert" else ("[start]", "[delimiter]", "[extract]")),
+    )
     assert len(laid.ids) <= length
     assert (laid.ids[0], laid.ids[-1]) == (first, last)
     inner = laid.ids[1:-1].tolist()
     assert inner.count(between) == len(texts) - 1
     whole = [tokenizer(family).encode(text) for text in texts]
-    kept = [len(one) for one in whole] if len(texts) == 1 else [inner.index(between), len(inner) - inner.index(between) - 1]
+    kept = (
+        [len(one) for one in whole]
+        if len(texts) == 1
+        else [inner.index(between), len(inner) - inner.index(between) - 1]
+    )
     kept = [len(inner)] if len(texts) == 1 else kept
-    parts = [inner] if len(texts) == 1 else [inner[: kept[0]], inner[kept[0] + 1:]]
+    parts = [inner] if len(texts) == 1 else [inner[: kept[0]], inner[kept[0] + 1 :]]
     for part, full in zip(parts, whole):
-        assert part == (full[: len(part)] if keep == "head" else full[len(full) - len(part):])
+        assert part == (full[: len(part)] if keep == "head" else full[len(full) - len(part) :])
     lost = sum(map(len, whole)) - sum(map(len, parts))
     assert sum(write.truncated.values()) == lost
     assert bool(write.truncation_note()) == (lost > 0)
@@ -106,10 +116,12 @@ def test_a_similarity_has_no_order(family: str) -> None:
 @every_family
 def test_a_choice_is_one_sequence_for_each_answer(family: str) -> None:
     one = Example("0", ("the story", "was it good"), 1, choices=("bad", "good", "grim"))
-    encoded, = transfer_kind_of("choice").encode([one], (), encoder(family))
+    (encoded,) = transfer_kind_of("choice").encode([one], (), encoder(family))
     write = encoder(family)
-    pairs = [("the story", f"was it good {answer}") if family == "bert" else ("the story was it good", answer)
-             for answer in one.choices]
+    pairs = [
+        ("the story", f"was it good {answer}") if family == "bert" else ("the story was it good", answer)
+        for answer in one.choices
+    ]
     assert ids(encoded.sequences) == ids([write.encode(*pair) for pair in pairs])
     assert encoded.target == 1
 
@@ -123,14 +135,17 @@ def test_candidates_of_one_query_are_one_example() -> None:
 @every_family
 def test_windows_hold_the_whole_text(family: str) -> None:
     text = " ".join(PLAIN * 12)
-    encoded, = transfer_kind_of("classify").encode([Example("0", (text,), "a")], ("a", "b"), encoder(family, 24, windows=True, stride=9))
+    (encoded,) = transfer_kind_of("classify").encode(
+        [Example("0", (text,), "a")], ("a", "b"), encoder(family, 24, windows=True, stride=9)
+    )
     parts = [laid.ids[1:-1].tolist() for laid in encoded.sequences]
     whole = tokenizer(family).encode(text)
-    assert parts == [whole[start: start + 22] for start in range(0, 9 * len(parts), 9)]
+    assert parts == [whole[start : start + 22] for start in range(0, 9 * len(parts), 9)]
     assert 9 * (len(parts) - 1) + 22 >= len(whole) > 9 * (len(parts) - 2) + 22
 
 
 # --- spans -----------------------------------------------------------------------------------------------------------
+
 
 @st.composite
 def questions(draw: st.DrawFn) -> Example:
@@ -166,16 +181,16 @@ def test_an_answer_is_found_again_at_its_very_characters(one: Example, family: s
         held |= bool(window.target[0] != none)
         scores.append(table)
     assert held, "an answer as short as these is whole in some window"
-    answer, = form.answers([one], HeadScores(encoded, scores, objective, TOKENIZER))
+    (answer,) = form.answers([one], HeadScores(encoded, scores, objective, TOKENIZER))
     assert answer.span == one.label[0]
-    assert answer.label == one.texts[1][answer.span.start: answer.span.end]
+    assert answer.label == one.texts[1][answer.span.start : answer.span.end]
 
 
 def test_no_answer_is_the_place_where_a_sequence_is_read() -> None:
     one = Example("0", ("what is it", "the film was good"), ())
     for family, place in (("bert", 0), ("gpt2", -1)):
         form = transfer_kind_of("span")
-        window, = form.encode([one], (), encoder(family))
+        (window,) = form.encode([one], (), encoder(family))
         assert window.target.tolist() == [place % window.length] * 2
         objective = form.objective((), input_format(family).reading, 0.0).model_copy(update={"none": True})
         table = np.zeros((window.length, 2))
@@ -206,8 +221,12 @@ def test_the_best_span_is_that_of_a_full_search(positions: int, longest: int, se
     draw = np.random.default_rng(seed)
     table, text = draw.normal(size=(positions, 2)), draw.random(positions) < 0.7
     text[draw.integers(positions)] = True
-    every = [(table[i, 0] + table[j, 1], i, j) for i in range(positions) for j in range(i, min(i + longest, positions))
-             if text[i] and text[j]]
+    every = [
+        (table[i, 0] + table[j, 1], i, j)
+        for i in range(positions)
+        for j in range(i, min(i + longest, positions))
+        if text[i] and text[j]
+    ]
     start, end, score = best_span(table, text, longest)
     assert (score, start, end) == pytest.approx(max(every))
 
@@ -217,6 +236,7 @@ def test_white_space_is_no_part_of_an_answer() -> None:
 
 
 # --- tags ------------------------------------------------------------------------------------------------------------
+
 
 @every_family
 @pytest.mark.parametrize("length", [8, 48])
@@ -235,7 +255,9 @@ def test_every_word_has_its_tag_at_its_first_piece(family: str, length: int) -> 
         table = np.zeros((window.length, 3))
         asked = window.target != NOTHING
         table[asked, window.target[asked]] = 1
-        table[~asked, 2] = 9                      # what is said elsewhere must not matter
+        table[~asked, 2] = 9  # what is said elsewhere must not matter
         scores.append(table)
     objective = form.objective(labels, input_format(family).reading, 0.0)
-    assert [answer.label for answer in form.answers(made, HeadScores(encoded, scores, objective, TOKENIZER))] == [one.label for one in made]
+    assert [answer.label for answer in form.answers(made, HeadScores(encoded, scores, objective, TOKENIZER))] == [
+        one.label for one in made
+    ]

@@ -37,16 +37,28 @@ QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3, features="bilstm")
 def unchanged(before: Loaded, after: Loaded) -> bool:
     """All that was given is in the trunk, bit for bit; a table may have rows more."""
     mine = dict(after.model.network.trunk.named_parameters())
-    return all(torch.equal(weight, mine[name][:len(weight)]) for name, weight in before.model.network.named_parameters())
+    return all(
+        torch.equal(weight, mine[name][: len(weight)]) for name, weight in before.model.network.named_parameters()
+    )
 
 
 EVERY = [(family, reader, kind) for kind in KINDS for family, reader in (("gpt2", "bilstm"), ("bert", "linear"))]
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(("family", "reader", "kind"), [
-    *EVERY, ("gpt2", "linear", "classify"), ("bert", "bilstm", "tag"), ("lstm", "linear", "tag"), ("lstm", "bilstm", "similarity")])
-def test_every_kind_of_task_is_learned_over_a_trunk_that_stays_as_it_was(family: str, reader: str, kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("family", "reader", "kind"),
+    [
+        *EVERY,
+        ("gpt2", "linear", "classify"),
+        ("bert", "bilstm", "tag"),
+        ("lstm", "linear", "tag"),
+        ("lstm", "bilstm", "similarity"),
+    ],
+)
+def test_every_kind_of_task_is_learned_over_a_trunk_that_stays_as_it_was(
+    family: str, reader: str, kind: str, tmp_path: Path
+) -> None:
     whole = task(kind, 24, 9, 9)
     run = finetune(folder(family, tmp_path / "base"), whole, tmp_path / "run", replace(QUICK, features=reader))
     opened = open_model(run.path)
@@ -71,7 +83,7 @@ def test_a_trunk_is_in_no_optimizer_and_gets_no_slopes(family: str) -> None:
     tokens = FAMILIES[family]
     fitted = input_format(tokens).extended(tokenizer(tokens))
     model = initial_model(recipe, loaded, fitted)
-    learner = recipe.training.learner(model, recipe.objective, fitted)      # type: ignore[attr-defined]
+    learner = recipe.training.learner(model, recipe.objective, fitted)  # type: ignore[attr-defined]
     names = {id(weight): name for name, weight in model.named_parameters()}
     learned = {names[id(p)] for each in learner.optimizers for group in each.param_groups for p in group["params"]}
     assert learned == {name for name in names.values() if not name.startswith("network.trunk.")}
@@ -96,9 +108,9 @@ def test_padding_and_other_rows_change_no_prediction(kind: str, family: str, rea
     model = initial_model(recipe, loaded, fitted).double()
     encoded = transfer_kind_of(kind).encode(examples(kind, 10), task(kind).labels, encoder(tokens))
     found = []
-    for room in (model.network.kept.room, 0):        # type: ignore[union-attr]
-        model.network.kept.room = room               # type: ignore[union-attr]
-        found += [head_scores(model, recipe.objective, encoded, fitted, at_once=at_once)[0] for at_once in (64, 1)]      # type: ignore[arg-type]
+    for room in (model.network.kept.room, 0):  # type: ignore[union-attr]
+        model.network.kept.room = room  # type: ignore[union-attr]
+        found += [head_scores(model, recipe.objective, encoded, fitted, at_once=at_once)[0] for at_once in (64, 1)]  # type: ignore[arg-type]
     assert len({one.length for one in encoded}) > 1, "nothing was padded"
     for each in zip(*found):
         assert max(np.abs(each[0] - other).max() for other in each[1:]) < 1e-9
@@ -118,7 +130,7 @@ def test_a_resumed_run_equals_an_unbroken_one(tmp_path: Path, monkeypatch: pytes
         finetune(start, whole, tmp_path / "broken", replace(QUICK, epochs=3))
     monkeypatch.undo()
     broken = finetune(start, whole, tmp_path / "broken", replace(QUICK, epochs=3))
-    a, b = (run.latest()[0] for run in (unbroken, broken))      # type: ignore[index]
+    a, b = (run.latest()[0] for run in (unbroken, broken))  # type: ignore[index]
     assert a.keys() == b.keys()
     assert all(torch.equal(a[name], b[name]) for name in a)
 
@@ -132,15 +144,26 @@ def test_what_can_be_told_apart_is_learned(tmp_path: Path) -> None:
 
 def test_the_rate_is_not_that_of_fine_tuning() -> None:
     training = recipe_for(base("gpt2"), task("classify"), Tuning(features="linear")).training
-    assert (training.optimizer.kind, training.optimizer.learning_rate) == ("adam", 1e-3)      # type: ignore[attr-defined]
-    assert training.schedule.kind == "constant"                                               # type: ignore[attr-defined]
+    assert (training.optimizer.kind, training.optimizer.learning_rate) == ("adam", 1e-3)  # type: ignore[attr-defined]
+    assert training.schedule.kind == "constant"  # type: ignore[attr-defined]
     said = recipe_for(base("gpt2"), task("classify"), Tuning(features="linear", learning_rate=0.1)).training
-    assert said.optimizer.learning_rate == 0.1                                                # type: ignore[attr-defined]
+    assert said.optimizer.learning_rate == 0.1  # type: ignore[attr-defined]
 
 
 def test_settings_reach_the_mix_the_reader_and_the_trunk() -> None:
-    recipe = recipe_for(base("gpt2", "network.layers=3"), task("classify"), replace(QUICK, settings=(
-        "network.norm=true", "network.reader.layers=1", "network.reader.width=10", "network.trunk.layers=2")))
+    recipe = recipe_for(
+        base("gpt2", "network.layers=3"),
+        task("classify"),
+        replace(
+            QUICK,
+            settings=(
+                "network.norm=true",
+                "network.reader.layers=1",
+                "network.reader.width=10",
+                "network.trunk.layers=2",
+            ),
+        ),
+    )
     made = initial_model(recipe, base("gpt2", "network.layers=3"), input_format("gpt2").extended(tokenizer("gpt2")))
     network = made.network
     assert isinstance(network, Features)
@@ -148,7 +171,9 @@ def test_settings_reach_the_mix_the_reader_and_the_trunk() -> None:
     assert network.mix.weight.numel() == 3, "the first two layers alone, and what they are made of"
     text = Inputs(torch.arange(6, 20)[None])
     whole = base("gpt2", "network.layers=3").model.eval().network(text).layers
-    assert all(torch.allclose(mine, theirs, atol=1e-6) for mine, theirs in zip(network.trunk(text).layers, whole, strict=False))
+    assert all(
+        torch.allclose(mine, theirs, atol=1e-6) for mine, theirs in zip(network.trunk(text).layers, whole, strict=False)
+    )
     assert network.width == network.reader.lstm.hidden_size * 2 == 10
     with pytest.raises(Fault, match="width must be even"):
         recipe_for(base("gpt2"), task("classify"), replace(QUICK, settings=("network.reader.width=7",)))
@@ -161,10 +186,15 @@ def test_nothing_learned_is_a_control_for_features_too(tmp_path: Path) -> None:
     fitted = input_format("gpt2").extended(tokenizer("gpt2"))
     for init in ("scratch", "shuffled"):
         made = initial_model(recipe, loaded, fitted, init)
-        assert not any(weight.requires_grad for weight in made.network.trunk.parameters())      # type: ignore[union-attr]
+        assert not any(weight.requires_grad for weight in made.network.trunk.parameters())  # type: ignore[union-attr]
         assert not torch.equal(made.network.table()[:100], loaded.model.network.table()[:100])
-    found = study(folder("gpt2", tmp_path / "base"), task("classify", 48), tmp_path / "out", QUICK,
-                  Plan(2, curve=(16, None), compare=("scratch",)))
+    found = study(
+        folder("gpt2", tmp_path / "base"),
+        task("classify", 48),
+        tmp_path / "out",
+        QUICK,
+        Plan(2, curve=(16, None), compare=("scratch",)),
+    )
     assert [row.name for row in found.results[:2]] == ["pretrained", "scratch"]
     assert {row.rate for row in found.find("scratch")} == {3e-3}
 
@@ -182,9 +212,9 @@ def test_a_run_over_features_can_be_learned_from_again(tmp_path: Path) -> None:
     start = folder("bert", tmp_path / "base")
     first = finetune(start, task("classify", 24, 9, 9), tmp_path / "first", QUICK)
     same = finetune(first.path, task("tag", 24, 9, 9), tmp_path / "same", replace(QUICK, features=""))
-    assert same.recipe().network.reader.kind == "bilstm"                                      # type: ignore[attr-defined]
+    assert same.recipe().network.reader.kind == "bilstm"  # type: ignore[attr-defined]
     other = finetune(first.path, task("tag", 24, 9, 9), tmp_path / "other", replace(QUICK, features="linear"))
-    assert other.recipe().network.reader.kind == "linear"                                     # type: ignore[attr-defined]
+    assert other.recipe().network.reader.kind == "linear"  # type: ignore[attr-defined]
     for run in (same, other):
         assert unchanged(open_model(start), open_model(run.path))
 
@@ -192,13 +222,22 @@ def test_a_run_over_features_can_be_learned_from_again(tmp_path: Path) -> None:
 def test_several_tasks_over_one_frozen_trunk_are_refused(tmp_path: Path) -> None:
     tasks = [replace(task("classify", 24, 9, 9), name="one"), replace(task("pair", 24, 9, 9), name="two")]
     with pytest.raises(Fault, match="tasks have nothing to share"):
-        multitask(finetune(folder("bert", tmp_path / "base"), tasks[0], tmp_path / "frozen", QUICK).path, tasks, tmp_path / "run")
+        multitask(
+            finetune(folder("bert", tmp_path / "base"), tasks[0], tmp_path / "frozen", QUICK).path,
+            tasks,
+            tmp_path / "run",
+        )
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(("how", "words"), [
-    (Tuning(features="bilstn"), "Did you mean bilstm?"), (Tuning(features="linear", aux=0.5), "--aux 0.5"),
-    (Tuning(features="linear", layers=1), "--set network.trunk.layers=1")])
+@pytest.mark.parametrize(
+    ("how", "words"),
+    [
+        (Tuning(features="bilstn"), "Did you mean bilstm?"),
+        (Tuning(features="linear", aux=0.5), "--aux 0.5"),
+        (Tuning(features="linear", layers=1), "--set network.trunk.layers=1"),
+    ],
+)
 def test_what_cannot_be_is_refused(how: Tuning, words: str) -> None:
     with pytest.raises(Fault) as found:
         recipe_for(base("gpt2"), task("classify"), how)
@@ -207,8 +246,13 @@ def test_what_cannot_be_is_refused(how: Tuning, words: str) -> None:
 
 def test_a_study_refuses_what_is_for_whole_networks(tmp_path: Path) -> None:
     with pytest.raises(Fault) as found:
-        study(folder("gpt2", tmp_path / "base"), task("classify", 24, 9, 9), tmp_path / "out",
-              replace(QUICK, learning_rate=None), Plan(2, grid=True, layers=(0, 1)))
+        study(
+            folder("gpt2", tmp_path / "base"),
+            task("classify", 24, 9, 9),
+            tmp_path / "out",
+            replace(QUICK, learning_rate=None),
+            Plan(2, grid=True, layers=(0, 1)),
+        )
     assert "--grid tries rates for the whole network" in str(found.value)
     assert "--layers re-initialises the others" in str(found.value)
     assert not (tmp_path / "out").exists()

@@ -42,7 +42,9 @@ def test_every_kind_of_task_trains_and_leaves_a_run(kind: str, family: str, tmp_
     for metrics in passport["scores"].values():
         assert list(metrics) == list(whole.metrics)
         for one in metrics.values():
-            assert one["interval"][0] <= one["value"] <= one["interval"][1] or one["value"] == pytest.approx(one["interval"][0])
+            assert one["interval"][0] <= one["value"] <= one["interval"][1] or one["value"] == pytest.approx(
+                one["interval"][0]
+            )
     opened = hugging_face.read(run.model)
     assert opened.recipe.objective.labelled
     assert any("dev" in record for record in run.metrics())
@@ -56,8 +58,11 @@ def test_reading_the_mean_learns_and_opens_again_in_our_own_layout(family: str, 
     assert scores(run)["accuracy"] > 0.75, "four deviations above chance"
     assert "no class of `transformers`" in (run.model / "README.md").read_text("utf-8").lower()
     again = Predictor(run.path).predict(whole.test).labels
-    said = [json.loads(line)["answer"] for line in (run.path / "predictions.jsonl").read_text("utf-8").splitlines()
-            if '"split": "test"' in line]
+    said = [
+        json.loads(line)["answer"]
+        for line in (run.path / "predictions.jsonl").read_text("utf-8").splitlines()
+        if '"split": "test"' in line
+    ]
     assert again == said
 
 
@@ -68,7 +73,10 @@ def test_what_can_be_told_apart_is_learned_and_what_cannot_is_not(tmp_path: Path
     draw = np.random.default_rng(0)
 
     def mixed(examples: tuple) -> tuple:
-        return tuple(replace(one, label=str(label)) for one, label in zip(examples, draw.permutation([e.label for e in examples])))
+        return tuple(
+            replace(one, label=str(label))
+            for one, label in zip(examples, draw.permutation([e.label for e in examples]))
+        )
 
     noise = replace(whole, train=mixed(whole.train), dev=mixed(whole.dev))
     assert 0.25 < scores(finetune(base, noise, tmp_path / "noise", LABELLED_KINDS))["accuracy"] < 0.75
@@ -116,7 +124,7 @@ def test_the_best_on_dev_is_kept_and_test_is_not_asked(tmp_path: Path, monkeypat
 
     def judged(metrics, labels, examples, said, interval):
         found = scored(metrics, labels, examples, said, interval)
-        if interval:                                         # at the end, of dev and test
+        if interval:  # at the end, of dev and test
             return found
         asked.append(examples)
         return [replace(one, value=value) for one, value in zip(found, [next(values), 0.0])]
@@ -146,7 +154,12 @@ def test_it_ends_when_nothing_gets_better(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("epochs", "evaluations"), [(3, 3), (10, 10), (40, 10)])
 def test_dev_is_asked_once_an_epoch_and_ten_times_at_most(epochs: int, evaluations: int, tmp_path: Path) -> None:
     """With 16 labels an epoch is one step: dev would be read far more often than what is learned from."""
-    run = finetune(folder("gpt2", tmp_path / "base"), task("classify", 32, 8, 8), tmp_path / "run", replace(QUICK, epochs=epochs, labels=16))
+    run = finetune(
+        folder("gpt2", tmp_path / "base"),
+        task("classify", 32, 8, 8),
+        tmp_path / "run",
+        replace(QUICK, epochs=epochs, labels=16),
+    )
     at = [record["step"] for record in run.metrics() if "dev" in record]
     assert at == [round(epochs / evaluations * (turn + 1)) for turn in range(evaluations)]
 
@@ -174,6 +187,7 @@ def test_a_fine_tuned_run_can_be_fine_tuned_again(tmp_path: Path) -> None:
 
 def test_the_rate_of_the_papers_is_for_their_width() -> None:
     from tests.labelled import base
+
     recipe = tuning.recipe_for(base("gpt2"), task("classify"), Tuning())
-    assert recipe.training.optimizer.learning_rate == pytest.approx(6.25e-5 * 24)          # type: ignore[attr-defined]
+    assert recipe.training.optimizer.learning_rate == pytest.approx(6.25e-5 * 24)  # type: ignore[attr-defined]
     assert recipe.training.budget == "3epochs"

@@ -36,7 +36,10 @@ def test_the_verdict_is_that_of_the_paired_interval() -> None:
     right = [str(one.label) for one in whole.test]
     wrong = [{"good": "bad", "bad": "good"}[label] for label in right]
     scores = {"test": {"accuracy": {"value": 1.0, "shown": "100.0", "interval": [0.9, 1.0], "count": 40}}}
-    said = [finetune_report._result(whole, scores, finetune_report.compared(whole, answers)) for answers in (wrong, ["good"] * 40)]
+    said = [
+        finetune_report._result(whole, scores, finetune_report.compared(whole, answers))
+        for answers in (wrong, ["good"] * 40)
+    ]
     assert said[0].endswith("TF-IDF 90.0: TF-IDF is better.")
     alone = finetune_report.compared(whole, right)[:1]
     assert finetune_report._result(whole, scores, alone).endswith("majority 50.0: it is above that.")
@@ -57,7 +60,9 @@ def test_baselines_learn_from_the_labels_of_the_run(tmp_path: Path, monkeypatch:
     assert seen == [16, 8], "a large set is cut, so that it takes seconds"
 
 
-def test_without_scikit_learn_the_constant_answer_is_left(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_scikit_learn_the_constant_answer_is_left(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     def missing(self: object, some: object) -> object:
         raise Fault("baselines need the package scikit-learn.")
 

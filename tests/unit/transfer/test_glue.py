@@ -23,8 +23,16 @@ def write(path: Path, head: str, rows: list[str]) -> None:
 def test_what_is_there_is_learned_scored_and_written(tmp_path: Path) -> None:
     data = tmp_path / "glue_data"
     for file, count in (("train", 40), ("dev", 12)):
-        write(data / "CoLA" / f"{file}.tsv", "", [f"x\t{n % 2}\t*\tthe film {n} was {'good' if n % 2 else 'bad'}" for n in range(count)])
-        write(data / "STS-B" / f"{file}.tsv", "index\tsentence1\tsentence2\tscore", [f"{n}\ta day {n}\ta house\t{n % 5}" for n in range(count)])
+        write(
+            data / "CoLA" / f"{file}.tsv",
+            "",
+            [f"x\t{n % 2}\t*\tthe film {n} was {'good' if n % 2 else 'bad'}" for n in range(count)],
+        )
+        write(
+            data / "STS-B" / f"{file}.tsv",
+            "index\tsentence1\tsentence2\tscore",
+            [f"{n}\ta day {n}\ta house\t{n % 5}" for n in range(count)],
+        )
     write(data / "CoLA" / "test.tsv", "index\tsentence", [f"{n}\tthe film {n}" for n in range(5)])
     made = glue.report(folder("bert", tmp_path / "base"), tmp_path / "out", data, QUICK)
     scores = made.values["scores"]

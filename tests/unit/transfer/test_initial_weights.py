@@ -24,7 +24,7 @@ DEEP = "network.layers=3"
 
 def begun(family: str, loaded: Loaded, *settings: str, **how: object) -> Model:
     recipe = recipe_for(loaded, task("classify"), Tuning(settings=settings, seed=1))
-    return initial_model(recipe, loaded, input_format(family).extended(tokenizer(family)), **how)       # type: ignore[arg-type]
+    return initial_model(recipe, loaded, input_format(family).extended(tokenizer(family)), **how)  # type: ignore[arg-type]
 
 
 def block(model: Model, number: int) -> torch.Tensor:
@@ -65,7 +65,9 @@ def test_the_table_grows_by_the_specials_alone() -> None:
     assert torch.equal(made.network.table()[known:], other.network.table()[known:])
     ids = torch.arange(3, 40)[None]
     with torch.no_grad():
-        assert torch.allclose(made.eval().network(Inputs(ids)).last, loaded.model.eval().network(Inputs(ids)).last, atol=1e-6)
+        assert torch.allclose(
+            made.eval().network(Inputs(ids)).last, loaded.model.eval().network(Inputs(ids)).last, atol=1e-6
+        )
 
 
 def test_a_head_with_weights_of_its_own_grows_too() -> None:
@@ -80,12 +82,16 @@ def test_a_head_with_weights_of_its_own_grows_too() -> None:
 def test_a_table_that_has_spare_rows_keeps_its_size() -> None:
     loaded = base("gpt2")
     vocabulary = tokenizer("gpt2").vocabulary()
-    padded = Loaded(loaded.recipe, model_for(loaded.recipe, replace(vocabulary, size=vocabulary.size + 64)), loaded.tokenizer)
+    padded = Loaded(
+        loaded.recipe, model_for(loaded.recipe, replace(vocabulary, size=vocabulary.size + 64)), loaded.tokenizer
+    )
     made, fresh = begun("gpt2", padded).network.table(), begun("gpt2", padded, init="scratch").network.table()
     assert made.size(0) == vocabulary.size + 64
     new = slice(vocabulary.size, vocabulary.size + 3)
-    assert torch.equal(made[new], fresh[new]), "a spare row was learned by nobody, but it is not what a special begins with"
-    assert torch.equal(made[new.stop:], padded.model.network.table()[new.stop:])
+    assert torch.equal(made[new], fresh[new]), (
+        "a spare row was learned by nobody, but it is not what a special begins with"
+    )
+    assert torch.equal(made[new.stop :], padded.model.network.table()[new.stop :])
 
 
 def test_shuffled_weights_are_the_same_numbers_elsewhere() -> None:
@@ -103,8 +109,15 @@ def test_what_read_sentences_before_reads_them_again(tmp_path) -> None:
     pool = loaded.model.heads["next_sentence"].pool
     assert torch.equal(begun("bert", loaded).heads["classify"].pool.weight, pool.weight)
     transformers = pytest.importorskip("transformers")
-    theirs = transformers.BertModel(transformers.BertConfig(
-        vocab_size=len(tokenizer("bert")), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64))
+    theirs = transformers.BertModel(
+        transformers.BertConfig(
+            vocab_size=len(tokenizer("bert")),
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            intermediate_size=64,
+        )
+    )
     theirs.save_pretrained(tmp_path)
     opened = hugging_face.read(tmp_path)
     made = begun("bert", replace(opened, tokenizer=tokenizer("bert")))
@@ -128,18 +141,19 @@ def test_a_network_that_looks_both_ways_guesses_no_tokens() -> None:
 def test_each_layer_learns_slower_than_the_one_above() -> None:
     model = begun("gpt2", base("gpt2", DEEP))
     names = {id(p): name for name, p in model.named_parameters()}
-    optimizer, = AdamW(learning_rate=1.0, layer_decay=0.5).build(model)
+    (optimizer,) = AdamW(learning_rate=1.0, layer_decay=0.5).build(model)
     rates = {names[id(p)]: group["lr"] for group in optimizer.param_groups for p in group["params"]}
     assert rates.keys() == set(names.values())
     for name, rate in rates.items():
         under = 4 if "embeddings" in name else 3 - int(name.split(".")[2]) if "blocks" in name else 0
         assert rate == 0.5**under, name
     assert [under for _, under in depths(model)] == [0, 1, 2, 3, 4]
-    plain, = AdamW(learning_rate=1.0).build(model)
+    (plain,) = AdamW(learning_rate=1.0).build(model)
     assert {group["lr"] for group in plain.param_groups} == {1.0}
 
 
 # --- a few labels ----------------------------------------------------------------------------------------------------
+
 
 def test_fewer_labels_are_among_more_and_keep_the_shares() -> None:
     whole = task("classify", 90)
@@ -172,7 +186,9 @@ def test_a_head_that_says_something_else_is_drawn_anew() -> None:
     recipe = recipe_for(first, task("classify"), how)
     loaded = Loaded(recipe, initial_model(recipe, first, first.tokenizer), first.tokenizer)
     for labels, same in ((("bad", "good"), True), (("good", "bad"), False), (("bad", "fine", "good"), False)):
-        model = initial_model(recipe_for(loaded, replace(task("classify"), labels=labels), replace(how, seed=1)), loaded, loaded.tokenizer)
+        model = initial_model(
+            recipe_for(loaded, replace(task("classify"), labels=labels), replace(how, seed=1)), loaded, loaded.tokenizer
+        )
         old, new = loaded.model.heads["classify"], model.heads["classify"]
         assert (new.out.weight.shape == old.out.weight.shape and torch.equal(new.out.weight, old.out.weight)) == same
         assert torch.equal(new.pool.weight, old.pool.weight)

@@ -20,7 +20,9 @@ def ids(examples: tuple[Example, ...]) -> list[str]:
 
 def uneven(dev: int) -> LabelledTask:
     whole = task("classify", 96, dev, 24)
-    return replace(whole, dev=tuple(one for number, one in enumerate(whole.dev) if one.label == "good" or number % 6 == 0))
+    return replace(
+        whole, dev=tuple(one for number, one in enumerate(whole.dev) if one.label == "good" or number % 6 == 0)
+    )
 
 
 def test_dev_is_cut_with_the_labels_and_keeps_the_shares() -> None:
@@ -30,13 +32,15 @@ def test_dev_is_cut_with_the_labels_and_keeps_the_shares() -> None:
     assert len(whole.dev) > DEV == len(cut.dev)
     assert len(cut.train) == 16
     assert Counter(one.label for one in cut.dev)["good"] == pytest.approx(share * DEV, abs=1)
-    assert cut.notes[-1] == f"dev is cut from {len(whole.dev):,} to 500: with few labels there are no more to choose by."
+    assert (
+        cut.notes[-1] == f"dev is cut from {len(whole.dev):,} to 500: with few labels there are no more to choose by."
+    )
 
 
 def test_test_is_never_cut_and_neither_is_anything_without_a_number_of_labels() -> None:
     whole = task("classify", 96, 24, 1500)
     assert label_subset(whole, 16, 0).test == whole.test
-    assert label_subset(whole, 16, 0).dev == whole.dev                       # there are no more than 500
+    assert label_subset(whole, 16, 0).dev == whole.dev  # there are no more than 500
     assert label_subset(whole, None, 0) is whole
 
 
@@ -86,7 +90,7 @@ def test_exchanged_labels_are_the_same_labels_and_no_ones_own(kind: str) -> None
     else:
         assert Counter(after) == Counter(before)
     shares = Counter(before)
-    expected = sum((count / len(before)) ** 2 for count in shares.values())        # of two independent draws
+    expected = sum((count / len(before)) ** 2 for count in shares.values())  # of two independent draws
     assert sum(a == b for a, b in zip(before, after)) / len(before) == pytest.approx(expected, abs=0.12)
     assert mixed == exchanged(whole, 5) != exchanged(whole, 6)
 

@@ -44,13 +44,17 @@ def test_it_leaves_a_run_with_scores_and_answers_of_every_task(shared: RunFolder
     passport = shared.passport()
     assert passport["finished"]
     assert list(passport["scores"]) == list(passport["tasks"]) == [one.name for one in tasks()]
-    assert passport["step"] == 2 * (2 + 1 + 2 + 1)        # candidates of one query are one example: 11 of them
+    assert passport["step"] == 2 * (2 + 1 + 2 + 1)  # candidates of one query are one example: 11 of them
     for one in tasks():
         assert {split: list(found) for split, found in passport["scores"][one.name].items()} == {
-            "dev": list(one.metrics), "test": list(one.metrics)}
+            "dev": list(one.metrics),
+            "test": list(one.metrics),
+        }
     lines = [json.loads(line) for line in (shared.path / "predictions.jsonl").read_text("utf-8").splitlines()]
     for one in tasks():
-        assert [line["id"] for line in lines if (line["task"], line["split"]) == (one.name, "test")] == [e.id for e in one.test]
+        assert [line["id"] for line in lines if (line["task"], line["split"]) == (one.name, "test")] == [
+            e.id for e in one.test
+        ]
 
 
 def test_it_opens_whole_and_task_by_task(shared: RunFolder) -> None:
@@ -65,7 +69,12 @@ def test_it_opens_whole_and_task_by_task(shared: RunFolder) -> None:
         for name, weight in head.named_parameters():
             assert torch.equal(weight, whole.model.heads[head_of(one.name)].get_parameter(name)), name
     kinds = {one.name: open_model(shared.path / f"model-{one.name}").recipe.objective.kind for one in tasks()}
-    assert kinds == {"toy-classify": "classify", "toy-pair": "stepwise", "toy-similarity": "regress", "toy-rank": "rank"}
+    assert kinds == {
+        "toy-classify": "classify",
+        "toy-pair": "stepwise",
+        "toy-similarity": "regress",
+        "toy-rank": "rank",
+    }
 
 
 @pytest.mark.thorough
@@ -79,11 +88,19 @@ def test_their_library_opens_the_folder_of_a_task(shared: RunFolder) -> None:
 def test_what_is_published_is_what_is_not_said(shared: RunFolder) -> None:
     """Liu et al. 2019, section 4.2; the rate is for a network of width 768."""
     wide = base("bert", "network.width=768", "network.heads=12")
-    named = [replace(task(kind, 8, 4, 4), name=name) for kind, name in (("pair", "mnli"), ("classify", "cola"), ("pair", "rte"))]
+    named = [
+        replace(task(kind, 8, 4, 4), name=name)
+        for kind, name in (("pair", "mnli"), ("classify", "cola"), ("pair", "rte"))
+    ]
     recipe = recipe_for_tasks(loader.load("mt-dnn"), wide, named)
     training = recipe.training
     assert (training.optimizer.kind, training.optimizer.learning_rate, training.batch_size) == ("adamax", 5e-5, 32)
-    assert (training.budget, training.clip, training.schedule.kind, training.schedule.warmup) == ("5epochs", 1.0, "linear", 0.1)
+    assert (training.budget, training.clip, training.schedule.kind, training.schedule.warmup) == (
+        "5epochs",
+        1.0,
+        "linear",
+        0.1,
+    )
     assert [one.dropout for one in recipe.objective.tasks] == [0.3, 0.05, 0.1]
     assert [one.kind for one in recipe.objective.tasks] == ["stepwise", "classify", "stepwise"]
     narrow = recipe_for_tasks(loader.load("mt-dnn"), base("bert"), named).training
@@ -92,10 +109,17 @@ def test_what_is_published_is_what_is_not_said(shared: RunFolder) -> None:
 
 
 def test_the_dropout_of_a_task_is_really_in_its_head(tmp_path: Path) -> None:
-    named = [replace(task(kind, 8, 4, 4), name=name) for kind, name in (("pair", "mnli"), ("classify", "cola"), ("pair", "rte"))]
+    named = [
+        replace(task(kind, 8, 4, 4), name=name)
+        for kind, name in (("pair", "mnli"), ("classify", "cola"), ("pair", "rte"))
+    ]
     run = multitask(folder("bert", tmp_path / "base"), named, tmp_path / "run", STILL)
     heads = open_model(run.path).model.heads
-    assert {name: heads[head_of(name)].drop.p for name in ("mnli", "cola", "rte")} == {"mnli": 0.3, "cola": 0.05, "rte": 0.1}
+    assert {name: heads[head_of(name)].drop.p for name in ("mnli", "cola", "rte")} == {
+        "mnli": 0.3,
+        "cola": 0.05,
+        "rte": 0.1,
+    }
     one = open_model(finetune(folder_of(run.path, named[0]), named[0], tmp_path / "alone", ALONE).path)
     assert one.model.heads["stepwise"].drop.p == 0.3
 
@@ -118,17 +142,27 @@ def test_a_task_it_never_saw_begins_with_the_trunk(shared: RunFolder, tmp_path: 
     assert folder_of(shared.path, new) == shared.path
     run = finetune(shared.path, new, tmp_path / "run", ALONE)
     trunk, ended = open_model(shared.path).model.network, open_model(run.path).model.network
-    assert all(torch.allclose(weight, trunk.get_parameter(name), atol=1e-6) for name, weight in ended.named_parameters())
+    assert all(
+        torch.allclose(weight, trunk.get_parameter(name), atol=1e-6) for name, weight in ended.named_parameters()
+    )
 
 
 @pytest.mark.parametrize("places", [[1], [3, 2, 1, 0]])
-def test_some_of_the_tasks_go_on_from_it_with_their_own_heads(shared: RunFolder, places: list[int], tmp_path: Path) -> None:
+def test_some_of_the_tasks_go_on_from_it_with_their_own_heads(
+    shared: RunFolder, places: list[int], tmp_path: Path
+) -> None:
     some = [tasks()[place] for place in places]
     run = multitask(shared.path, some, tmp_path / "run", STILL)
     begun, ended = (open_model(path).model for path in (shared.path, run.path))
     assert set(ended.heads) == {head_of(one.name) for one in some}
-    assert all(torch.allclose(weight, begun.get_parameter(name), atol=1e-6) for name, weight in ended.named_parameters())
-    assert all(run.passport()["scores"][one.name] == shared.passport()["scores"][one.name] for one in some if one.kind == "pair")
+    assert all(
+        torch.allclose(weight, begun.get_parameter(name), atol=1e-6) for name, weight in ended.named_parameters()
+    )
+    assert all(
+        run.passport()["scores"][one.name] == shared.passport()["scores"][one.name]
+        for one in some
+        if one.kind == "pair"
+    )
 
 
 def test_one_task_with_the_same_head_is_the_control(tmp_path: Path) -> None:
@@ -186,9 +220,16 @@ def test_what_can_be_learned_is_learned_in_one_trunk(tmp_path: Path) -> None:
     assert min(found.values()) > 0.85, found
 
 
-@pytest.mark.parametrize(("recipe", "names", "words"), [
-    ("mt-dnn", [], "there must be a task"), ("mt-dnn", ["one", "one"], "a name of its own"),
-    ("bert", ["one", "two"], "bert does not learn from labelled tasks")])
+@pytest.mark.parametrize(
+    ("recipe", "names", "words"),
+    [
+        ("mt-dnn", [], "there must be a task"),
+        ("mt-dnn", ["one", "one"], "a name of its own"),
+        ("bert", ["one", "two"], "bert does not learn from labelled tasks"),
+    ],
+)
 def test_what_cannot_be_is_refused(recipe: str, names: list[str], words: str) -> None:
     with pytest.raises(Fault, match=words):
-        recipe_for_tasks(loader.load(recipe), base("bert"), [replace(task("classify", 8, 4, 4), name=name) for name in names])
+        recipe_for_tasks(
+            loader.load(recipe), base("bert"), [replace(task("classify", 8, 4, 4), name=name) for name in names]
+        )

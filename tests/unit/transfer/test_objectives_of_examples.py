@@ -30,7 +30,9 @@ every_family = pytest.mark.parametrize("family", ["gpt2", "bert"])
 class Made:
     """A model with a fresh head for a kind of task, its objective, and encoded examples."""
 
-    def __init__(self, kind: str, family: str, made: list[Example] | None = None, count: int = 12, length: int = 48, **said: Any):
+    def __init__(
+        self, kind: str, family: str, made: list[Example] | None = None, count: int = 12, length: int = 48, **said: Any
+    ):
         self.kind, self.family = kind, family
         self.form, self.labels = transfer_kind_of(kind), task(kind).labels
         plain = self.form.objective(self.labels, input_format(family).reading, 0.0)
@@ -40,8 +42,8 @@ class Made:
         self.encoded = self.form.encode(self.examples, self.labels, encoder(family, length))
         loaded: Loaded = base(family)
         torch.manual_seed(5)
-        network = loaded.recipe.network.build(self.tokenizer.vocabulary())      # type: ignore[attr-defined]
-        heads = {"tokens": loaded.recipe.head.build(network.width, len(self.tokenizer), network.table())}      # type: ignore[union-attr]
+        network = loaded.recipe.network.build(self.tokenizer.vocabulary())  # type: ignore[attr-defined]
+        heads = {"tokens": loaded.recipe.head.build(network.width, len(self.tokenizer), network.table())}  # type: ignore[union-attr]
         for head in (heads | {self.objective.name: self.objective.head(network.width)}).values():
             network.draw(head)
             heads |= {self.objective.name: head}
@@ -129,9 +131,13 @@ def test_where_every_vector_is_read_a_mean_is_refused(kind: str) -> None:
 @every_family
 def test_a_class_costs_its_negative_logarithm(family: str) -> None:
     made = Made("classify", family)
-    total = sum(float(F.cross_entropy(torch.from_numpy(score)[None], torch.from_numpy(one.target)[None]))
-                for score, one in zip(made.scores(), made.encoded))
-    assert float(made.objective.loss(made.model, made.batch()).charges["classify"].total) == pytest.approx(total, rel=1e-9)
+    total = sum(
+        float(F.cross_entropy(torch.from_numpy(score)[None], torch.from_numpy(one.target)[None]))
+        for score, one in zip(made.scores(), made.encoded)
+    )
+    assert float(made.objective.loss(made.model, made.batch()).charges["classify"].total) == pytest.approx(
+        total, rel=1e-9
+    )
 
 
 def test_a_similarity_is_the_same_in_both_orders() -> None:
@@ -159,7 +165,9 @@ def test_examples_may_have_unequal_numbers_of_answers() -> None:
     both = Made("choice", "bert", [label_subset, many])
     apart = [Made("choice", "bert", [one]) for one in (label_subset, many)]
     costs = [float(one.objective.loss(one.model, one.batch()).charges["choose"].total) for one in apart]
-    assert float(both.objective.loss(both.model, both.batch()).charges["choose"].total) == pytest.approx(sum(costs), rel=1e-9)
+    assert float(both.objective.loss(both.model, both.batch()).charges["choose"].total) == pytest.approx(
+        sum(costs), rel=1e-9
+    )
 
 
 @every_family
@@ -183,7 +191,7 @@ def test_the_mean_of_windows_decides() -> None:
     made = Made("classify", "gpt2", [Example("0", (text,), "good")])
     write = encoder("gpt2", 24)
     ids = write.tokens(text)[0]
-    apart = [EncodedExample((0,), (write.sequence([ids[start: start + 20]]),)) for start in (0, 20, 40)]
+    apart = [EncodedExample((0,), (write.sequence([ids[start : start + 20]]),)) for start in (0, 20, 40)]
     together = EncodedExample((0,), tuple(one.sequences[0] for one in apart))
     scores, _ = head_scores(made.model, made.objective, apart, made.tokenizer)
     joined, _ = head_scores(made.model, made.objective, [together], made.tokenizer)
@@ -192,13 +200,16 @@ def test_the_mean_of_windows_decides() -> None:
 
 # --- guessing tokens beside the label ----------------------------------------------------------------------------------
 
+
 def gradients(made: Made, objective: Any) -> dict[str, torch.Tensor]:
     """Of the loss as the learner makes it: each head's sum over its number of guesses."""
     batch = made.batch(objective=objective)
     made.model.zero_grad()
     charges = objective.loss(made.model, batch).charges
     sum(charge.weight * charge.total / batch.guesses[name] for name, charge in charges.items()).backward()
-    return {name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in made.model.named_parameters()}
+    return {
+        name: torch.zeros_like(p) if p.grad is None else p.grad.clone() for name, p in made.model.named_parameters()
+    }
 
 
 @pytest.mark.parametrize("kind", ["classify", "similarity", "choice"])
@@ -219,7 +230,10 @@ def test_tokens_of_no_weight_leave_the_plain_loss(kind: str) -> None:
     batch = made.batch(objective=both)
     charges = both.loss(made.model, batch).charges
     loss = sum(charge.weight * charge.total / batch.guesses[name] for name, charge in charges.items())
-    plain = made.objective.loss(made.model, made.batch()).charges[made.objective.name].total / made.batch().guesses[made.objective.name]
+    plain = (
+        made.objective.loss(made.model, made.batch()).charges[made.objective.name].total
+        / made.batch().guesses[made.objective.name]
+    )
     assert float(loss) == float(plain)
     assert float(charges["tokens"].total) > 0
 
@@ -252,16 +266,17 @@ def test_parts_of_a_batch_with_tokens_add_up() -> None:
 
 # --- rows ------------------------------------------------------------------------------------------------------------
 
+
 def test_an_epoch_has_every_example_once_and_a_batch_is_a_function_of_its_step() -> None:
     encoded = Made("classify", "gpt2", count=37).encoded
     cutter = Examples(length=48).of(encoded, 4, 3)
     assert cutter.epoch == 37 / 4
     rows = [row for step in range(37) for row in cutter.rows(step, 0, 4)]
     for epoch in range(4):
-        assert sorted(row.example.examples[0] for row in rows[epoch * 37: (epoch + 1) * 37]) == list(range(37))
+        assert sorted(row.example.examples[0] for row in rows[epoch * 37 : (epoch + 1) * 37]) == list(range(37))
     fresh = Examples(length=48).of(encoded, 4, 3)
     for step in (30, 2, 11):
-        assert [row.example for row in fresh.rows(step, 0, 4)] == [row.example for row in rows[step * 4: step * 4 + 4]]
+        assert [row.example for row in fresh.rows(step, 0, 4)] == [row.example for row in rows[step * 4 : step * 4 + 4]]
     other = [row.example for row in Examples(length=48).of(encoded, 4, 4).rows(0, 0, 4)]
     assert other != [row.example for row in rows[:4]]
 
@@ -269,5 +284,9 @@ def test_an_epoch_has_every_example_once_and_a_batch_is_a_function_of_its_step()
 def test_rows_of_like_length_share_a_batch() -> None:
     encoded = Made("classify", "gpt2", count=64).encoded
     cutter = Examples(length=48).of(encoded, 8, 0)
-    spread = [max(lengths) - min(lengths) for step in range(8) if (lengths := [len(row.ids) for row in cutter.rows(step, 0, 8)])]
+    spread = [
+        max(lengths) - min(lengths)
+        for step in range(8)
+        if (lengths := [len(row.ids) for row in cutter.rows(step, 0, 8)])
+    ]
     assert np.mean(spread) < 3 < max(one.length for one in encoded) - min(one.length for one in encoded)

@@ -20,7 +20,9 @@ SMALL = ["network.layers=2", "network.width=32", "network.heads=2", "network.con
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
 
 
-@pytest.mark.parametrize(("family", "kind"), [("modern-gpt", "classify"), ("gpt3", "choice"), ("gpt1", "tag"), ("gpt1", "span")])
+@pytest.mark.parametrize(
+    ("family", "kind"), [("modern-gpt", "classify"), ("gpt3", "choice"), ("gpt1", "tag"), ("gpt1", "span")]
+)
 def test_a_run_answers_as_it_did(family: str, kind: str, tmp_path: Path) -> None:
     if family == "gpt1":
         base = folder(family, tmp_path / "base")

@@ -17,8 +17,12 @@ from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.tag import known_names
 from foreword.transfer.word_overlap import Rarity
 
-LEARN = {"tag": Tagging(sentence="{s}", tags="{t}"), "span": SpanExtraction(question="{q}", context="{c}", spans="{s}"),
-         "choice": MultipleChoice(context="{c}", choices="{a}", gold="{g}"), "rank": Ranking(query="{q}", candidate="{c}", relevance="{r}")}
+LEARN = {
+    "tag": Tagging(sentence="{s}", tags="{t}"),
+    "span": SpanExtraction(question="{q}", context="{c}", spans="{s}"),
+    "choice": MultipleChoice(context="{c}", choices="{a}", gold="{g}"),
+    "rank": Ranking(query="{q}", candidate="{c}", relevance="{r}"),
+}
 
 
 def made(kind: str, train, labels=(), test=None) -> LabelledTask:
@@ -35,8 +39,12 @@ def tagged(sentence: str, tags: str) -> Example:
 
 
 def test_names_of_train_are_found_again_the_longer_first_with_the_tags_they_mostly_had():
-    train = [tagged("Paris is big", "B-LOC O O"), tagged("Paris Hilton sang", "B-PER I-PER O"), tagged("Paris left", "B-PER O"),
-             tagged("in Paris", "O B-LOC")]
+    train = [
+        tagged("Paris is big", "B-LOC O O"),
+        tagged("Paris Hilton sang", "B-PER I-PER O"),
+        tagged("Paris left", "B-PER O"),
+        tagged("in Paris", "O B-LOC"),
+    ]
     asked = tagged("Paris Hilton saw Paris and Hilton", "B-PER I-PER O B-LOC O B-PER")
     found = known_names(made("tag", train, ("O", "B-LOC", "B-PER", "I-PER"), [asked]))
     assert found.predictions == (["B-PER", "I-PER", "O", "B-LOC", "O", "O"],)
@@ -52,17 +60,24 @@ def asked(question: str, context: str, answer: str) -> Example:
     return Example(question, (question, context), (Span(start, start + len(answer), answer),))
 
 
-CONTEXTS = ["The tower of Pisa was built by Bonanno in the year 1173 near a river.",
-            "A bridge stands over the river, and the bridge was opened by the king."]
+CONTEXTS = [
+    "The tower of Pisa was built by Bonanno in the year 1173 near a river.",
+    "A bridge stands over the river, and the bridge was opened by the king.",
+]
 
 
-@pytest.mark.parametrize(("question", "context", "answer"), [
-    ("Who built the tower of Pisa?", CONTEXTS[0], "Bonanno"),
-    ("谁建造了比萨斜塔？", "比萨斜塔由博纳诺建造。", "由博"),
-])
+@pytest.mark.parametrize(
+    ("question", "context", "answer"),
+    [
+        ("Who built the tower of Pisa?", CONTEXTS[0], "Bonanno"),
+        ("谁建造了比萨斜塔？", "比萨斜塔由博纳诺建造。", "由博"),
+    ],
+)
 def test_the_answer_stands_between_rare_words_of_the_question(question, context, answer):
     one = asked(question, context, answer)
-    found = transfer_kind_of("span").baseline(made("span", [one, *(asked("the", text, "river") for text in CONTEXTS)], test=[one]))
+    found = transfer_kind_of("span").baseline(
+        made("span", [one, *(asked("the", text, "river") for text in CONTEXTS)], test=[one])
+    )
     said = found.predictions[0]
     assert said in context
     assert answer in said
@@ -72,7 +87,9 @@ def test_a_word_of_the_question_is_no_answer_to_it():
     """The fifth of nine in a row is nearer to all of them than any word outside (6.2 against 5.5 of their weight)."""
     question = "one two three four five six seven eight nine"
     example = asked(question, f"{question} behind that old house stood a tree", "behind")
-    found = transfer_kind_of("span").baseline(made("span", [example, *(asked("the", text, "river") for text in CONTEXTS)], test=[example]))
+    found = transfer_kind_of("span").baseline(
+        made("span", [example, *(asked("the", text, "river") for text in CONTEXTS)], test=[example])
+    )
     assert not set(found.predictions[0].split()) & set(question.split())
 
 
@@ -80,7 +97,9 @@ def test_dev_chooses_the_length_and_test_is_not_looked_at():
     pairs = [asked("When was the tower built", "The tower was built in the year of 1173 A D", "in the year of 1173 A")]
     task = made("span", pairs)
     other = replace(task, test=(asked("x", "y z", "y"),))
-    assert transfer_kind_of("span").baseline(task).setting == transfer_kind_of("span").baseline(other).setting == "6 words"
+    assert (
+        transfer_kind_of("span").baseline(task).setting == transfer_kind_of("span").baseline(other).setting == "6 words"
+    )
 
 
 def test_an_empty_context_has_no_answer():
@@ -97,8 +116,10 @@ def test_rare_words_say_more():
 def test_the_choice_and_the_candidate_that_share_most_are_first():
     choice = Example("1", ("the owl sat on an oak",), 1, choices=("the bird flew", "an owl on an oak", "the"))
     assert transfer_kind_of("choice").baseline(made("choice", [choice])).predictions == (1,)
-    rows = [Example(str(i), ("who wrote the play", text), float(i == 1), group="q")
-            for i, text in enumerate(["it rained", "she wrote a play", "the end"])]
+    rows = [
+        Example(str(i), ("who wrote the play", text), float(i == 1), group="q")
+        for i, text in enumerate(["it rained", "she wrote a play", "the end"])
+    ]
     scores = transfer_kind_of("rank").baseline(made("rank", rows)).predictions
     assert np.argmax(scores) == 1
 
