@@ -48,6 +48,7 @@ table: $(CORE)
 	$(BIN)/python benchmarks/table.py $(ARGS)
 
 lint: $(ALL)
+	$(BIN)/ruff format --check -q foreword tests benchmarks docs
 	$(BIN)/ruff check foreword tests benchmarks docs
 	$(BIN)/mypy
 	$(BIN)/lint-imports
