@@ -10,6 +10,8 @@ from typing import Any
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.files import JsonObject
 from foreword.networks.base import Model
+from foreword.networks.causal import CausalTransformerSpec
+from foreword.parts.heads import Softmax
 from foreword.parts.positions import Learned
 from foreword.parts.stack import StackSpec
 from foreword.tokens.tokenizer import Tokenizer
@@ -87,6 +89,25 @@ def stack_of(recipe: Recipe) -> StackSpec:
     if not isinstance(recipe.network, StackSpec):
         raise TypeError(f"{kind(recipe.network)} is no stack of Transformer blocks")
     return recipe.network
+
+
+def task_classes(name: str, *others: str) -> dict[str, TaskClass]:
+    """GPT's classes for labelled tasks, which all families name alike; `others` beside sequence classification."""
+    sequence = TaskClass(f"{name}ForSequenceClassification", "score", bias=False)
+    known = {
+        "choose": TaskClass(f"{name}DoubleHeadsModel", "multiple_choice_head.summary"),
+        "tag": TaskClass(f"{name}ForTokenClassification", "classifier"),
+        "span": TaskClass(f"{name}ForQuestionAnswering", "qa_outputs"),
+    }
+    return {"classify": sequence, "regress": sequence, "rank": sequence, **{kind: known[kind] for kind in others}}
+
+
+def plain_causal(recipe: Recipe) -> CausalTransformerSpec | None:
+    """The network, if it is a causal Transformer read by a softmax without a bias."""
+    network, head = recipe.network, recipe.head
+    if not isinstance(network, CausalTransformerSpec) or not isinstance(head, Softmax) or head.bias:
+        return None
+    return network if looks_back(recipe) else None
 
 
 def looks_back(recipe: Recipe) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from foreword.assembly.recipe import Recipe, kind
+from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
-from foreword.exchange.family import Family, Name, TaskClass, classic, looks_back, stack_of
+from foreword.exchange.family import Family, Name, classic, plain_causal, stack_of, task_classes
 from foreword.exchange.gpt2 import block_names, lm_head
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -68,26 +68,15 @@ def unsupported(config: JsonObject) -> list[str]:
 
 
 def fits(recipe: Recipe) -> bool:
-    spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
+    spec = plain_causal(recipe)
     return (
-        looks_back(recipe)
-        and kind(spec) == "causal_transformer"
+        spec is not None
         and classic(spec)
         and spec.norm == "after"
         and spec.activation in _ACTIVATIONS
         and not spec.inner
-        and kind(head) == "softmax"
-        and not head.bias
     )
 
-
-_SEQUENCE = TaskClass("OpenAIGPTForSequenceClassification", "score", bias=False)
-TASKS = {
-    "classify": _SEQUENCE,
-    "regress": _SEQUENCE,
-    "rank": _SEQUENCE,
-    "choose": TaskClass("OpenAIGPTDoubleHeadsModel", "multiple_choice_head.summary"),
-}
 
 FAMILY = Family(
     model_type="openai-gpt",
@@ -99,7 +88,7 @@ FAMILY = Family(
     config=config,
     settings=settings,
     unsupported=unsupported,
-    tasks=TASKS,
+    tasks=task_classes("OpenAIGPT", "choose"),
     constants=(".attn.bias", "position_ids"),
     copies=(("lm_head.weight", "tokens_embed.weight"),),
 )

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from foreword.assembly.recipe import Recipe, kind
+from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
 from foreword.exchange.family import (
     Activations,
     ActivationsBack,
     Family,
     Name,
-    TaskClass,
     classic,
-    looks_back,
+    plain_causal,
     stack_of,
+    task_classes,
 )
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -107,26 +107,9 @@ def unsupported(config: JsonObject) -> list[str]:
 
 
 def fits(recipe: Recipe) -> bool:
-    spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (
-        looks_back(recipe)
-        and kind(spec) == "causal_transformer"
-        and classic(spec)
-        and spec.norm == "before"
-        and kind(head) == "softmax"
-        and not head.bias
-    )
+    spec = plain_causal(recipe)
+    return spec is not None and classic(spec) and spec.norm == "before"
 
-
-_SEQUENCE = TaskClass("GPT2ForSequenceClassification", "score", bias=False)
-TASKS = {
-    "classify": _SEQUENCE,
-    "regress": _SEQUENCE,
-    "rank": _SEQUENCE,
-    "choose": TaskClass("GPT2DoubleHeadsModel", "multiple_choice_head.summary"),
-    "tag": TaskClass("GPT2ForTokenClassification", "classifier"),
-    "span": TaskClass("GPT2ForQuestionAnswering", "qa_outputs"),
-}
 
 FAMILY = Family(
     model_type="gpt2",
@@ -138,7 +121,7 @@ FAMILY = Family(
     config=config,
     settings=settings,
     unsupported=unsupported,
-    tasks=TASKS,
+    tasks=task_classes("GPT2", "choose", "tag", "span"),
     constants=(".attn.bias", ".attn.masked_bias"),
     copies=(("lm_head.weight", "wte.weight"),),
 )

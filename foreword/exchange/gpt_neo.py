@@ -8,21 +8,22 @@ from __future__ import annotations
 
 import math
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
-from foreword.assembly.recipe import Recipe, kind
+from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
 from foreword.exchange.family import (
     Activations,
     ActivationsBack,
     Family,
     Name,
-    TaskClass,
     learned_and_layered,
-    looks_back,
+    plain_causal,
+    task_classes,
     windows,
 )
 from foreword.exchange.gpt2 import lm_head
+from foreword.networks.causal import CausalTransformerSpec
 from foreword.tokens.tokenizer import Tokenizer
 
 _LAYERS = {"dense": "global", "banded": "local"}
@@ -136,7 +137,8 @@ def unsupported(config: JsonObject) -> list[str]:
 
 
 def fits(recipe: Recipe) -> bool:
-    return _would_fit(recipe) and not cast(Any, recipe.network).qkv_bias
+    spec = _would_fit(recipe)
+    return spec is not None and not spec.qkv_bias
 
 
 def obstacle(recipe: Recipe) -> str:
@@ -146,27 +148,10 @@ def obstacle(recipe: Recipe) -> str:
     return "GPT-Neo, its class with banded layers, has no biases of queries, keys and values (network.qkv_bias=false)."
 
 
-def _would_fit(recipe: Recipe) -> bool:
-    spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
-    return (
-        head is not None
-        and looks_back(recipe)
-        and kind(spec) == "causal_transformer"
-        and learned_and_layered(spec)
-        and spec.norm == "before"
-        and kind(head) == "softmax"
-        and not head.bias
-    )
+def _would_fit(recipe: Recipe) -> CausalTransformerSpec | None:
+    spec = plain_causal(recipe)
+    return spec if spec is not None and learned_and_layered(spec) and spec.norm == "before" else None
 
-
-_SEQUENCE = TaskClass("GPTNeoForSequenceClassification", "score", bias=False)
-TASKS = {
-    "classify": _SEQUENCE,
-    "regress": _SEQUENCE,
-    "rank": _SEQUENCE,
-    "tag": TaskClass("GPTNeoForTokenClassification", "classifier"),
-    "span": TaskClass("GPTNeoForQuestionAnswering", "qa_outputs"),
-}
 
 FAMILY = Family(
     model_type="gpt_neo",
@@ -178,7 +163,7 @@ FAMILY = Family(
     config=config,
     settings=settings,
     unsupported=unsupported,
-    tasks=TASKS,
+    tasks=task_classes("GPTNeo", "tag", "span"),
     constants=(".attn.attention.bias", ".attn.attention.masked_bias"),
     copies=(("lm_head.weight", "wte.weight"),),
 )

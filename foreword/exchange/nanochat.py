@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
-from foreword.assembly.recipe import Recipe, kind
+from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
-from foreword.exchange.family import Activations, ActivationsBack, Family, Name, stack_of, windows
+from foreword.exchange.family import (
+    Activations,
+    ActivationsBack,
+    Family,
+    Name,
+    plain_causal,
+    stack_of,
+    usual_widths,
+    windows,
+)
 from foreword.exchange.gpt2 import lm_head
+from foreword.parts.positions import Rotary
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -88,18 +98,17 @@ def unsupported(config: JsonObject) -> list[str]:
 
 
 def fits(recipe: Recipe) -> bool:
-    spec, head = cast(Any, recipe.network), cast(Any, recipe.head)
+    spec = plain_causal(recipe)
     return (
-        "generate" in recipe.abilities()
-        and kind(spec) == "causal_transformer"
-        and kind(spec.positions) == "rotary"
+        spec is not None
+        and "generate" in recipe.abilities()
+        and isinstance(spec.positions, Rotary)
         and (spec.norm, spec.norm_kind) == ("before", "rms")
         and spec.qk_norm
         and spec.embedding_norm
         and not spec.bias
         and not any(windows(spec))
-        and kind(head) == "softmax"
-        and not head.bias
+        and usual_widths(spec)
     )
 
 
