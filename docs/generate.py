@@ -96,7 +96,7 @@ foreword train gpt2 --size laptop --data my-text --budget 3m --out runs/gpt2
 import foreword
 
 lm = foreword.load("runs/gpt2")
-print(lm)                                                        # what it is, and what it can do
+print(lm)  # what it is, and what it can do
 print(lm.score("The cat sat on the mat.").bits_per_byte)
 print(lm.generate("The", max_tokens=20, top_p=0.9, seed=1))
 print(lm.embed(["a sentence", "another"]).shape)
@@ -267,7 +267,7 @@ def _type(annotation: Any) -> str:
 
 def _written(value: Any) -> str:
     if value is None:
-        return "not said"
+        return "none"
     if isinstance(value, bool):
         return str(value).lower()
     return f'"{value}"' if isinstance(value, str) else str(list(value) if isinstance(value, tuple) else value)

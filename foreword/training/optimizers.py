@@ -56,9 +56,7 @@ class AdamW(OptimizerSpec):
     betas: tuple[float, float] = (0.9, 0.999)
     epsilon: float = 1e-8
     weight_decay: float = 0.01
-    layer_decay: float | None = (
-        None  # each layer learns at this share of the rate of the one above (Howard & Ruder 2018)
-    )
+    layer_decay: float | None = None  # of the rate of the layer above (Howard & Ruder 2018)
 
     def build(self, model: Model) -> list[Optimizer]:
         if self.layer_decay is None:
