@@ -29,8 +29,8 @@ DOCS = ROOT / "docs"
 LINEAGE = DOCS / "lineage"
 PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 INFO = {"sh", "sh no-run", "python", "text", "toml"}
-NOT_RUN = ("make ", "foreword demo", "pip ", "PIP_", "#")  # what a `no-run` block may hold
-HOSTS = {"arxiv.org", "aclanthology.org", "doi.org", "github.com", "huggingface.co", "download.pytorch.org"}
+NOT_RUN = ("make ", "foreword demo", "pip ", "#")  # what a `no-run` block may hold
+HOSTS = {"arxiv.org", "aclanthology.org", "doi.org", "github.com", "huggingface.co"}
 DOCUMENTS = {"train": 44, "valid": 4, "test": 3}  # of each split, whatever Python's help says this year
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _BUDGET = re.compile(r"(--budget[ =])\S+|^(budget = ).*$", re.MULTILINE)
