@@ -73,6 +73,12 @@ class Recipe(Spec):
                     f"network.kind = {kind(self.network)!r} does not read.",
                 )
             )
+        wanted = self.objective.networks
+        if kind(self.network) not in wanted if wanted else self.network.trained_by == "online":
+            fitting = f"is for network.kind = {' or '.join(map(repr, wanted))}" if wanted else "is for networks"
+            found.append(
+                ("objective", f"objective.kind = {kind(self.objective)!r} {fitting}, not for {kind(self.network)!r}.")
+            )
         context, length = getattr(self.network, "context", None), self.batches.length
         if context and length and length > context:
             found.append(

@@ -97,6 +97,7 @@ class Objective(Spec):
     writes: ClassVar[frozenset[str]] = frozenset({"ids"})  # the fields of Inputs that `collate` fills
     overlap: ClassVar[int] = 0  # ids that end a row, only guessed: the next row reads them
     specials: ClassVar[tuple[str, ...]] = ()  # the special tokens it cannot do without
+    networks: ClassVar[tuple[str, ...]] = ()  # the kinds of network it is for; (): any that reads what it writes
     labelled: ClassVar[bool] = False  # it learns from labelled examples, not from text
     counts_late: ClassVar[bool] = False  # some charges have guesses that only the forward pass counts
 

@@ -6,7 +6,7 @@ Clark et al. 2020 (ELECTRA), section 2. The generator learns as a masked languag
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -42,6 +42,7 @@ class ReplacedToken(Masked):
     """The target of "replaced" is the author's own token at every position; whether it is still there, only the draft shows."""
 
     kind: Literal["replaced_token"] = "replaced_token"  # type: ignore[assignment]
+    networks: ClassVar[tuple[str, ...]] = ("generator_discriminator",)
     hidden: float = 0.85  # of the positions to guess: shown as [mask]; the rest as they are (the authors' code)
     random: float = 0.0
     weight: float = 50.0  # of the discriminator's loss beside the generator's

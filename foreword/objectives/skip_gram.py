@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -14,6 +14,7 @@ class SkipGram(Objective):
     """Learned example by example: each word with each word around it, and `negatives` others that are to be told apart."""
 
     kind: Literal["skip_gram"] = "skip_gram"
+    networks: ClassVar[tuple[str, ...]] = ("vectors",)
     window: int = 5  # words to either side at most; each word draws how many
     negatives: int = 5
     power: float = 0.75  # of the frequencies by which they are drawn

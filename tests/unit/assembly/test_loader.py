@@ -6,6 +6,7 @@ import pytest
 
 from foreword.assembly import catalogue, loader
 from foreword.basics.messages import Fault, Faults
+from tests.tiny import SYSTEMS
 
 PARENT = """\
 name = "parent"
@@ -218,3 +219,21 @@ def test_a_size_can_be_like_a_shared_one(files):
     assert "mine.toml" in source.places[("training", "batch_size")]
     with pytest.raises(Fault, match="no size 'lapotp' to be like. Did you mean laptop"):
         loader.load(files("mine", PARENT + '\n[sizes.small]\nlike = "lapotp"\n'), "small")
+
+
+@pytest.mark.parametrize(
+    ("name", "objective", "said"),
+    [
+        (
+            "bert",
+            "replaced_token",
+            "'replaced_token' is for network.kind = 'generator_discriminator', not for 'bidirectional",
+        ),
+        ("gpt2", "skip_gram", "'skip_gram' is for network.kind = 'vectors', not for 'causal_transformer'"),
+        ("skip-gram", "causal", "'causal' is for networks, not for 'vectors'"),
+    ],
+)
+def test_an_objective_for_another_network_is_a_fault_before_anything_is_built(name, objective, said):
+    with pytest.raises(Faults) as caught:
+        loader.load(SYSTEMS.get(name, name), "", [f"objective.kind={objective}"])
+    assert said in str(caught.value)
