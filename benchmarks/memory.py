@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks import peers, train
+from benchmarks.race import resident
 from benchmarks.shapes import SHAPES
 
 SHAPE = replace(SHAPES["124m"], batch=8)
@@ -17,12 +18,6 @@ WAYS: dict[str, Callable[[], Callable[[], object]]] = {
     "ours": lambda: train.ours(SHAPE),
     "transformers": lambda: peers.hugging_face(SHAPE, best=False),
 }
-
-
-def resident(field: str) -> int:
-    """Bytes of this process: VmRSS now, VmHWM at most so far. `ru_maxrss` would still remember the parent's before exec."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return int(next(line for line in lines if line.startswith(f"{field}:")).split()[1]) * 1024
 
 
 def peak(way: str) -> int:

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from statistics import median
 
 Work = Callable[[], object]
@@ -59,3 +60,9 @@ def _core_seconds() -> float:
     """Of this process, and of those it started and has seen the end of."""
     spent = os.times()
     return time.process_time() + spent.children_user + spent.children_system
+
+
+def resident(field: str) -> int:
+    """Bytes of this process: VmRSS now, VmHWM at most so far. `ru_maxrss` would still remember the parent's before exec."""
+    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
+    return int(next(line for line in lines if line.startswith(f"{field}:")).split()[1]) * 1024

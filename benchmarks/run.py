@@ -31,13 +31,31 @@ from foreword.basics.messages import Fault  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "RESULTS.md"
 SECTION = re.compile(r"^## (\w+), (\S+)\n\n```text\n(.*?)\n```$", re.M | re.S)
-PACKAGES = ("torch", "transformers", "ctranslate2", "tokenizers", "tiktoken", "numpy")
-NAMES = ("loop", "memory", "attention", "finetune", "tokens", "counts", "train", "generate", "learning")
+PACKAGES = ("torch", "transformers", "ctranslate2", "tokenizers", "tiktoken", "numpy", "gensim")
+NAMES = (
+    "loop",
+    "memory",
+    "attention",
+    "finetune",
+    "tokens",
+    "counts",
+    "counting",
+    "corpus",
+    "vectors",
+    "cooccurrence",
+    "train",
+    "processes",
+    "generate",
+    "learning",
+)
 ADJUSTABLE = {
     "train": ("shape", "rounds", "no_compile"),
+    "processes": ("shape", "rounds"),
     "generate": ("shape", "rounds", "batch"),
     "tokens": ("data", "megabytes", "rounds"),
     "counts": ("data", "megabytes", "rounds"),
+    "counting": ("megabytes",),
+    "corpus": ("data", "megabytes", "rounds"),
 }
 
 
@@ -56,6 +74,8 @@ def settings(name: str, asked: Namespace) -> dict[str, Any]:
 
     if name == "train":
         found = {"names": asked.shape or ALL, "rounds": asked.rounds, "compiled": not asked.no_compile}
+    elif name == "processes":
+        found = {"names": asked.shape, "rounds": asked.rounds}
     elif name == "generate":
         if asked.shape and len(asked.shape) > 1:
             raise Fault("generate measures one shape at a time.")

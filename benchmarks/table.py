@@ -36,7 +36,13 @@ from foreword.training.hardware import Hardware  # noqa: E402
 README, INDEX = ROOT / "README.md", ROOT / "docs" / "index.md"
 BEGIN, END = "<!-- written by make table -->", "<!-- end of the table -->"
 MIXED = ("modern-gpt", "kneser-ney")
-NO_NUMBER = {"fill": "reads both ways", "dialogue": "learns from dialogues", "tasks": "learns from labels"}
+NO_NUMBER = {
+    "fill": "reads both ways",
+    "dialogue": "learns from dialogues",
+    "tasks": "learns from labels",
+    "writes": "writes from a source",
+    "vectors": "a table of vectors: no bits per byte",
+}
 
 
 @dataclass(frozen=True)
@@ -64,8 +70,12 @@ def recipe_of(entry: Entry, budget: str) -> Recipe:
 
 def why_no_number(recipe: Recipe) -> str:
     """Why a system has no bits per byte of running text; nothing if it has."""
+    if "neighbours" in recipe.abilities():
+        return NO_NUMBER["vectors"]
+    if "translate" in recipe.abilities():
+        return NO_NUMBER["writes"]
     if "score" not in recipe.abilities():
-        return NO_NUMBER["fill"] if "fill" in recipe.abilities() else NO_NUMBER["tasks"]
+        return NO_NUMBER["tasks"] if recipe.objective.labelled else NO_NUMBER["fill"]
     return NO_NUMBER["dialogue"] if recipe.batches.marks else ""
 
 

@@ -22,7 +22,7 @@ import torch
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
-from foreword import batches, counts, networks, objectives, parts, tokens, training
+from foreword import batches, counts, networks, objectives, parts, tokens, training, vectors
 from foreword.assembly import catalogue, loader
 from foreword.assembly.build import model_for
 from foreword.assembly.catalogue import Entry
@@ -32,7 +32,11 @@ from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.cli.main import app
 from foreword.networks.base import Model
+from foreword.text.readers import READERS
+from foreword.text.stages import STAGES
+from foreword.text.stages.rules import SETS
 from foreword.tokens.vocabulary import Vocabulary
+from foreword.vectors.table import VectorTableSpec
 
 DOCS = Path(__file__).parent
 BEGIN, END = "<!-- generated from the recipe -->", "<!-- end -->"
@@ -42,12 +46,16 @@ WIDTH = 100  # columns of the help texts, whatever terminal this runs in
 TABLES = (
     ("Networks", "network", networks.KINDS),
     ("Count models", "network", counts.KINDS),
+    ("Tables of vectors", "network", vectors.KINDS),
     ("What the layers of a causal network see", "network.visible", parts.VISIBLE),
     ("Cells of the recurrent network", "network.cell", parts.CELLS),
+    ("Words of the recurrent network", "network.words", parts.WORDS),
+    ("Between the layers of the recurrent network", "network.between", parts.BETWEEN),
     ("Heads", "head", parts.HEADS),
     ("Objectives", "objective", objectives.KINDS),
     ("Objectives of labelled examples", "objective", objectives.LABELLED),
     ("Cuts", "batches", batches.CUTS),
+    ("Cuts of co-occurrences", "batches", vectors.CUTS),
     ("Cuts of labelled examples", "batches", batches.LABELLED),
     ("Tokenizers", "tokenizer", tokens.KINDS),
     ("Training", "training", training.KINDS),
@@ -58,8 +66,11 @@ TABLES = (
 # what the Python reference describes, by heading: "module:name", or "module:name method method"
 API = {
     "Open a model and ask it": (
-        "foreword.model:load",
+        "foreword:load",
         "foreword.model:LoadedModel",
+        "foreword.vectors.words:WordVectors",
+        "foreword.vectors.documents:DocumentVectors embed nearest_documents document",
+        "foreword.transfer.vector_classifier:VectorClassifier predict probabilities",
         "foreword.model:Guess",
         "foreword.generate.sample:Sampling",
         "foreword.generate.batch:GenerationBatch",
@@ -69,6 +80,8 @@ API = {
     "Text and tokens": (
         "foreword.text.reading:documents",
         "foreword.text.dedup:without_near_duplicates",
+        "foreword.text.corpus.plan:read_plan",
+        "foreword.text.corpus.build:build_corpus",
         "foreword.tokens.build:build_store",
         "foreword.tokens.store:TokenStore counts document open read",
         "foreword.tokens.tokenizer:Tokenizer decode encode encode_many load pieces save vocabulary",
@@ -108,6 +121,7 @@ def pages() -> dict[Path, str]:
     """What every generated page should hold now."""
     found = {
         DOCS / "reference" / "settings.md": settings(),
+        DOCS / "reference" / "corpus.md": corpus(),
         DOCS / "reference" / "commands.md": commands(),
         DOCS / "reference" / "python.md": python(),
     }
@@ -144,10 +158,20 @@ def head(entry: Entry) -> str:
             for line in difference(loader.load(entry.extends).values(), loader.load(entry.name).values())
             if not line.startswith(("name:", "paper:", "extends:"))
         ]
-        lines += [f"What it changes about {entry.extends}:", "", "```text", *changed, "```", ""]
+        lines += [f"What it changes about {entry.extends}:", "", "```text", *map(_folded, changed), "```", ""]
     sizes = [(size, loader.load(entry.name, size)) for size in ("", *entry.sizes)]
     lines += [*_sizes(sizes), "", "Train it on a folder of text:", "", "```sh", _command(entry), "```", END]
     return "\n".join(lines)
+
+
+def _short(default: str) -> str:
+    """The beginning of a long list says what it is."""
+    return default if len(default) <= 100 else f"{default[:80].rsplit(',', 1)[0]}, ...]"
+
+
+def _folded(line: str) -> str:
+    """A change on lines that fit a page."""
+    return "\n".join(textwrap.wrap(line, 120, subsequent_indent="    ", break_long_words=False, break_on_hyphens=False))
 
 
 def _sizes(sizes: list[tuple[str, Recipe]]) -> Iterator[str]:
@@ -172,6 +196,10 @@ def parameters(recipe: Recipe) -> str:
             model = model_for(recipe, Vocabulary(vocabulary, 0, ()))
         return model.parameter_count() if isinstance(model, Model) else None
 
+    if isinstance(recipe.network, VectorTableSpec):
+        joined = getattr(recipe.objective, "joined", 1)
+        own = recipe.network.parameters(0, 1, joined)
+        return f"{recipe.network.parameters(1, 0, joined):,} V" + f" + {own:,} D" * bool(own)
     if recipe.head is None:
         return "counts"
     if told:
@@ -206,11 +234,29 @@ def settings() -> str:
         "",
     ]
     for title, section, table in TABLES:
-        lines += [f"## {title}", "", f"Section `[{section}]`.", ""]
-        for name in table.places:
-            cls = table.find(name)
-            lines += [f"### {name}", "", *_wrapped(_about(table, name, cls)), "", *_table(cls), ""]
+        lines += [f"## {title}", "", f"Section `[{section}]`.", "", *_kinds(table)]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def corpus() -> str:
+    lines = [
+        "# Sources and stages of a corpus",
+        "",
+        "What a plan for `foreword corpus build` may say ([Build a corpus](../how-to/build-a-corpus.md)). Written by "
+        "`python docs/generate.py`.",
+        "",
+    ]
+    for title, section, table in (("Sources", "sources", READERS), ("Stages", "stages", STAGES)):
+        lines += [f"## {title}", "", f"Sections `[[{section}]]`, each with a `kind`.", "", *_kinds(table)]
+    rules = [f"`{name}`: {', '.join(some)}" for name, some in SETS.items()]
+    lines += ["## Sets of rules", "", *(line for one in rules for line in [*_wrapped(one), ""])]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _kinds(table: Registry) -> Iterator[str]:
+    for name in table.places:
+        cls = table.find(name)
+        yield from [f"### {name}", "", *_wrapped(_about(table, name, cls)), "", *_table(cls), ""]
 
 
 def _about(table: Registry, name: str, cls: type) -> str:
@@ -239,7 +285,7 @@ def _rows(cls: type[BaseModel], at: str, without: set[str]) -> Iterator[tuple[st
             yield from _rows(inner, f"{at}{name}.", set())
             continue
         chosen = name in getattr(cls, "chosen", {})
-        default = "`-`" if field.is_required() else f"`{_written(field.default)}`"
+        default = "`-`" if field.is_required() else f"`{_short(_written(field.default))}`"
         said = (
             ("sections with a `kind`" if "list" in str(inner) else "section with a `kind`") if chosen else _type(inner)
         )

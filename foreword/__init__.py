@@ -21,19 +21,37 @@ cli         one file per verb
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from foreword.basics.version import VERSION
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __version__ = VERSION
 __all__ = ["Inputs", "load"]
 
 
-def __getattr__(name: str) -> Any:  # torch is imported when a model is, not before
-    if name == "load":
-        from foreword.model import load
+def load(path: str | Path, precision: str = "float32") -> Any:
+    """Open a run, a saved step of it (runs/x@12000), a model folder, or a Hugging Face directory.
 
-        return load
+    A table of vectors comes as `WordVectors`, fitted on labels as `VectorClassifier`, both without torch; everything else as
+    `LoadedModel`. precision "int8": a quarter of the memory, and faster.
+    """
+    from pathlib import Path
+
+    from foreword.vectors.words import WordVectors, is_vectors
+
+    if is_vectors(Path(path)):
+        from foreword.transfer.vector_classifier import is_classifier, opened
+
+        return opened(Path(path)) if is_classifier(Path(path)) else WordVectors.opened(path)
+    from foreword.model import load as load_model
+
+    return load_model(path, precision)
+
+
+def __getattr__(name: str) -> Any:  # torch is imported when a model is, not before
     if name == "Inputs":
         from foreword.networks.base import Inputs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -18,10 +19,11 @@ from foreword.batches.by_length import by_length
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.score import Score
 from foreword.generate.batch import Continuation, generate
+from foreword.generate.beam import Beam, Fused, beam_search
 from foreword.generate.sample import Sampling
 from foreword.networks.base import Inputs
 from foreword.runs.opening import TrainedModel
-from foreword.vectors.table import VectorTable
+from foreword.vectors.words import nearest, unit
 
 if TYPE_CHECKING:
     from foreword.transfer.predict import Predictor
@@ -40,7 +42,7 @@ class Guess:
 
 
 def load(path: str | Path, precision: str = "float32") -> LoadedModel:
-    """Open a run, a saved step of it (runs/x@12000), a model folder, or a Hugging Face directory.
+    """Open a run, a saved step of it (runs/x@12000), a model folder, a Hugging Face directory, or an ARPA file of words.
 
     precision "int8": a quarter of the memory, and faster.
     """
@@ -54,15 +56,20 @@ class LoadedModel(TrainedModel):
     """
 
     @overload
-    def score(self, text: str, stride: int | None = None) -> Score: ...
+    def score(self, text: str, stride: int | None = None, given: str | None = None) -> Score: ...
     @overload
-    def score(self, text: list[str], stride: int | None = None) -> list[Score]: ...
+    def score(self, text: list[str], stride: int | None = None, given: list[str] | None = None) -> list[Score]: ...
 
-    def score(self, text: str | list[str], stride: int | None = None) -> Score | list[Score]:
+    def score(
+        self, text: str | list[str], stride: int | None = None, given: str | list[str] | None = None
+    ) -> Score | list[Score]:
         """What a text costs: nats, tokens, bytes, bits per byte, perplexity, each token's log-probability. A list gives a list.
 
         A text longer than the context is read in windows that move by `stride` tokens; the default is half the context.
+        Of a model that writes from a source, the text is what it would write, `given` its source.
         """
+        if "translate" in self.abilities:
+            return self._score_targets(text, given)
         texts = [bits.text_of(one, self.tokenizer) for one in ([text] if isinstance(text, str) else text)]
         if any(not len(one.ids) for one in texts):
             raise Fault("there is no text to score.")
@@ -75,6 +82,66 @@ class LoadedModel(TrainedModel):
             pieces = self.tokenizer.pieces(one.ids[len(one.ids) - len(logs) :])
             found.append(replace(bits.cost(one, logs, self.tokenizer, policy), each=tuple(zip(pieces, logs.tolist()))))
         return found[0] if isinstance(text, str) else found
+
+    def _score_targets(self, text: str | list[str], given: str | list[str] | None) -> Score | list[Score]:
+        if given is None or isinstance(given, str) != isinstance(text, str):
+            raise Fault(f"{self.name} writes from a source.", "Give it:  score(target, given=source), or two lists.")
+        texts = [text] if isinstance(text, str) else text
+        sources = [given] if isinstance(given, str) else given
+        if len(texts) != len(sources):
+            raise Fault(f"{len(texts):,} targets have {len(sources):,} sources.")
+        end, asked = self.tokenizer.special("[end]"), [bits.text_of(one, self.tokenizer) for one in texts]
+        found = self.writer.score_targets(self._sources(sources), [np.append(one.ids, end) for one in asked])
+        policy = "given its source; the end of the target is not charged"
+        scores = [
+            replace(
+                bits.cost(one, logs[:-1], self.tokenizer, policy),
+                each=tuple(zip(self.tokenizer.pieces(one.ids), logs[:-1].tolist())),
+            )
+            for one, logs in zip(asked, found)
+        ]
+        return scores[0] if isinstance(text, str) else scores
+
+    def _sources(self, texts: Sequence[str], quietly: bool = False) -> list[np.ndarray]:
+        """Sources as an encoder reads them, with their [end]; what is longer than its positions is cut, and that is said."""
+        end, limit = self.tokenizer.special("[end]"), self.with_heads.network.context
+        ids = self.tokenizer.encode_many(list(texts))
+        cut = [number for number, one in enumerate(ids, 1) if limit is not None and len(one) >= limit]
+        if cut and not quietly:
+            which = ", ".join(map(str, cut[:5])) + (f" and {len(cut) - 5:,} more" if len(cut) > 5 else "")
+            say(
+                f"source {which}: longer than the {limit:,} tokens that {self.recipe.name} reads; only the beginning counts."
+            )
+        return [np.append(np.asarray(one, np.int64)[: limit and limit - 1], end) for one in ids]
+
+    def translate(
+        self,
+        texts: Sequence[str],
+        beam: int = 4,
+        length_penalty: float = 0.6,
+        max_tokens: int | None = None,
+        fusion: tuple[LoadedModel, float] | None = None,
+        rows: int = 32,
+    ) -> list[str]:
+        """What it writes from each text, the best of a beam; `max_tokens` is by default 50 more than the source has.
+
+        `fusion`: another model of the same tokens, and how many times its log-probability counts.
+        """
+        sources, end, how = self._sources(texts), self.tokenizer.special("[end]"), Beam(beam, length_penalty)
+        writer: Any = self.writer
+        if fusion:
+            if fusion[0].tokenizer.fingerprint != self.tokenizer.fingerprint:
+                raise Fault(
+                    f"{fusion[0].name} has other tokens than {self.name}.", "Train it with --tokenizer of this run."
+                )
+            writer = Fused(self.writer, fusion[0].language_model, fusion[1])
+        found = [""] * len(texts)
+        most = self.with_heads.network.context or 10**9
+        for some in by_length([len(one) for one in sources], 10**9, rows):
+            limits = [min(max_tokens or len(sources[i]) + 50, most - 1) for i in some]
+            for i, texts_of in zip(some, beam_search(writer, [sources[i] for i in some], end, how, limits)):
+                found[i] = self.tokenizer.decode(texts_of[0].ids).strip() if texts_of else ""
+        return found
 
     @overload
     def generate(self, prompt: str = "", n: Literal[1] = 1, stream: Stream | None = None, **settings: Any) -> str: ...
@@ -96,10 +163,15 @@ class LoadedModel(TrainedModel):
         self, prompt: str | Sequence[str] = "", n: int = 1, stream: Stream | None = None, **settings: Any
     ) -> list[Continuation]:
         """Like `generate`, with ids, the reason for stopping and the log-probability of each token."""
-        self.need("generate")
+        writes = "translate" in self.abilities
+        self.need("translate" if writes else "generate")
         if isinstance(settings.get("stop"), str):
             settings["stop"] = (settings["stop"],)
+        beam: dict[str, Any] = {key: settings.pop(key) for key in ("beam", "length_penalty") if key in settings}
         how = Sampling(**{**settings, "stop": tuple(settings.get("stop", ()))})
+        if writes:
+            sources = self._sources([prompt] if isinstance(prompt, str) else prompt)
+            return self._continued(self.writer, sources, n, how, beam, stream)
         prompts = [self.tokenizer.encode(text) for text in ([prompt] if isinstance(prompt, str) else prompt)]
         if not self.tokenizer.has("[end]") and any(not ids for ids in prompts):
             raise Fault(
@@ -113,7 +185,22 @@ class LoadedModel(TrainedModel):
                     f"the prompt has {len(ids):,} tokens; {self.recipe.name} looks back at most {limit:,}: "
                     f"only the last {limit:,} count."
                 )
-        return generate(self.language_model, self.tokenizer, [ids for ids in prompts for _ in range(n)], how, stream)
+        return self._continued(self.language_model, prompts, n, how, beam, stream)
+
+    def _continued(
+        self, model: Any, prompts: Sequence[Any], n: int, how: Sampling, beam: dict[str, Any], stream: Stream | None
+    ) -> list[Continuation]:
+        """What a model adds to prompts, or writes from sources: sampled, or with a beam the n best."""
+        if not beam:
+            return generate(model, self.tokenizer, [ids for ids in prompts for _ in range(n)], how, stream)
+        search = Beam(beam.get("beam", 4), beam.get("length_penalty", 0.6))
+        ids = [np.asarray(prompt, np.int64) for prompt in prompts]
+        found = beam_search(model, ids, self.tokenizer.special("[end]"), search, [how.max_tokens] * len(ids))
+        return [
+            Continuation(list(one.ids), self.tokenizer.decode(one.ids), "end", [one.log_probability])
+            for texts in found
+            for one in texts[:n]
+        ]
 
     @torch.inference_mode()
     def embed(self, texts: str | Sequence[str], pool: str = "mean", layer: int = -1) -> np.ndarray:
@@ -125,25 +212,43 @@ class LoadedModel(TrainedModel):
         if pool not in ("mean", "first", "last"):
             raise Fault(f"pool {pool!r} is not one of mean, first, last.")
         texts = [texts] if isinstance(texts, str) else texts
-        if isinstance(self.model, VectorTable):
-            rows = [self.model.embed(np.asarray(self.tokenizer.encode(text), np.int64)) for text in texts]
-            return np.stack(rows) if rows else np.zeros((0, self.model.width), np.float32)
         rows = self._framed(texts)
         found = np.zeros((len(rows), self.with_heads.network.width), np.float32)
         for row, vectors in self._vectors(rows, layer):
             found[row] = {"mean": vectors.mean(0), "first": vectors[0], "last": vectors[-1]}[pool].float().numpy()
         return found
 
+    @torch.inference_mode()
     def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
-        """The k words whose vectors point most nearly the same way, and the cosine of each."""
-        self.need("neighbours")
-        table = self.model
-        assert isinstance(table, VectorTable)
-        ids = tuple(self.tokenizer.encode(word))
-        if not ids or ids == (self.tokenizer.special("[unknown]") if self.tokenizer.has("[unknown]") else -1,):
-            raise Fault(f"{self.name} has no vector for {word!r}.", "It knows the words of the text it was trained on.")
-        near = table.neighbours(table.embed(np.asarray(ids)), k, ids)
+        """The k tokens whose vectors in the network's own table point most nearly the same way, and the cosine of each."""
+        table = unit(self.with_heads.network.table().detach().float().numpy()[: len(self.tokenizer)])
+        vocabulary = self.tokenizer.vocabulary()
+        ids = min(
+            (self.tokenizer.encode(one) for one in (f" {word}", word)), key=len
+        )  # as inside a text, where it is whole
+        if not ids or vocabulary.unknown in ids:
+            raise Fault(f"{self.name} has no vector for {word!r}.")
+        near = nearest(table @ unit(table[ids].mean(0)), k, [*ids, *vocabulary.silent])
         return [(self.tokenizer.pieces([token])[0], cosine) for token, cosine in near]
+
+    @torch.inference_mode()
+    def in_context(self, word: str, sentences: Sequence[str], layer: int = -1) -> np.ndarray:
+        """[sentences, width] float32: the vector of a word as it stands in each sentence, its first time there."""
+        self.need("embed")
+        rows, before = self._framed(sentences), "[cls]" in self.recipe.objective.specials
+        found: list[np.ndarray] = []
+        for text, (_, offsets) in zip(sentences, self.tokenizer.encode_with_offsets(list(sentences))):
+            match = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
+            if match is None:
+                raise Fault(f"the word {word!r} is not in {text!r}.")
+            inside = np.flatnonzero((offsets[:, 0] < match.end()) & (offsets[:, 1] > match.start())) + before
+            found.append(inside[inside < len(rows[len(found)]) - before])
+        vectors = np.zeros((len(rows), self.with_heads.network.width), np.float32)
+        for row, read in self._vectors(rows, layer):
+            if not len(found[row]):
+                raise Fault(f"{word!r} stands beyond what {self.name} reads of {sentences[row][:60]!r}.")
+            vectors[row] = read[found[row]].mean(0).float().numpy()
+        return vectors
 
     def _framed(self, texts: Sequence[str], specials: bool = False) -> list[np.ndarray]:
         """Ids as this model expects to read them, within its context."""
@@ -229,19 +334,28 @@ class LoadedModel(TrainedModel):
         return Predictor(Path(self.name))
 
     @torch.inference_mode()
-    def logits(self, ids: Sequence[int]) -> np.ndarray:
-        """[tokens, vocabulary] float32: what others compare us with."""
+    def logits(self, ids: Sequence[int], target: Sequence[int] | None = None) -> np.ndarray:
+        """[tokens, vocabulary] float32: what others compare us with.
+
+        Of a model that writes from a source, `ids` are the source and row i is what it says of target id i, given those before.
+        """
         self.need("logits")
-        given, size, limit = (
-            np.asarray(ids, np.int64),
-            self.with_heads.network.table().size(0),
-            self.with_heads.network.context,
-        )
+        given = self._checked(ids)
+        if "translate" in self.abilities:
+            if target is None:
+                raise Fault(f"{self.name} writes from a source.", "Give both:  logits(source_ids, target_ids)")
+            return self.writer.logits([given], [self._checked(target)])[0].float().numpy()
+        output = self.with_heads.network(Inputs(torch.from_numpy(given)[None]))
+        return self.with_heads.heads["tokens"].logits(output.last[0]).float().numpy()
+
+    def _checked(self, ids: Sequence[int]) -> np.ndarray:
+        """Ids that the network can read at once."""
+        network = self.with_heads.network
+        given, size, limit = np.asarray(ids, np.int64), network.table().size(0), network.context
         if given.ndim != 1 or not len(given):
             raise Fault("logits are asked for a list of ids, at least one.")
         if strange := given[(given < 0) | (given >= size)].tolist():
             raise Fault(f"{self.name} has ids 0 to {size - 1:,}; {strange[0]:,} is not one of them.")
         if limit is not None and len(given) > limit:
             raise Fault(f"{self.name} reads at most {limit:,} ids at once; these are {len(given):,}.", "Give fewer.")
-        output = self.with_heads.network(Inputs(torch.from_numpy(given)[None]))
-        return self.with_heads.heads["tokens"].logits(output.last[0]).float().numpy()
+        return given

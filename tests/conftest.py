@@ -16,6 +16,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.tokens import KINDS
 from foreword.tokens.build import build_store
 from foreword.tokens.store import TokenStore
+from foreword.tokens.units import UnitsSpec
 from tests.tiny import dialogues, documents, store_kind
 
 os.environ.setdefault("FOREWORD_DATA", str(Path(__file__).parents[2] / "shared" / "data"))  # where we keep data sets
@@ -96,7 +97,12 @@ def stores(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, 
     folder = tmp_path_factory.mktemp("stores")
     for name, settings in TOKENIZERS.items():
         build_store(
-            [corpus], folder / name, KINDS.find(settings["kind"])(**settings), fractions=(0.8, 0.1, 0.1), workers=1
+            [corpus],
+            folder / name,
+            KINDS.find(settings["kind"])(**settings),
+            fractions=(0.8, 0.1, 0.1),
+            workers=1,
+            units=UnitsSpec(phrases=0.5, minimum=3, entities=["auto"], capitals=True),
         )
     learned = TokenStore.open(folder / "byte_bpe").tokenizer
     build_store([corpus], folder / "paragraphs", learned, documents="paragraph", fractions=(0.8, 0.1, 0.1), workers=1)

@@ -21,6 +21,12 @@ class Numbered:
     def has(self, name: str) -> bool:
         return True
 
+    def encode(self, text: str) -> list[int]:
+        return [5 * (sum(map(ord, text)) % 500)]  # the first token of some sentence
+
+    def encode_many(self, texts: list[str]) -> list[np.ndarray]:
+        return [np.asarray(self.encode(text) * 3) for text in texts]
+
     def read(self, start: int, stop: int) -> np.ndarray:
         assert 0 <= start <= stop <= self.tokens
         return np.arange(start, stop)

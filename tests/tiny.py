@@ -74,6 +74,7 @@ def settings_for(recipe: Recipe) -> list[str]:
     if has(network, "layers", "heads"):
         found += ["network.layers=2", "network.heads=2", "network.inner=64"]
         found += ["network.context=32"] if network.context else ["network.memory=16", "batches.length=8"]
+        found += ["network.evaluation_memory=16"] if getattr(network, "evaluation_memory", None) else []
         found += ["network.head_size=8"] if network.head_size else []
         found += ["network.embedding=24"] if network.embedding else []
         if has(getattr(network, "visible", None), "window"):
@@ -82,13 +83,25 @@ def settings_for(recipe: Recipe) -> list[str]:
         found += [f"network.layers={min(network.layers, 2)}"]
     if has(network, "width"):
         found += ["network.width=32"]
+    if has(getattr(network, "cell", None), "projection") and network.cell.projection:
+        found += ["network.cell.projection=16", "network.embedding=16"]
+    if has(getattr(network, "words", None), "filters"):
+        found += ["network.words.filters=[[1, 8], [3, 8]]"]
+    if has(getattr(network, "between", None), "experts"):
+        found += ["network.between.experts=4", "network.between.active=2", "network.between.hidden=16"]
+    if has(recipe.head, "samples"):
+        found += ["head.samples=512"]
     if has(network, "order"):
         found += [f"network.order={min(network.order, 3)}"]
+    if getattr(recipe.batches, "tokens", None):
+        found += ["batches.tokens=160"]
     if recipe.batches.length is not None and not has(network, "context"):
         found += [f"batches.length={8 if has(network, 'width') else 5000}"]
     found += ['training.save="3"', "training.log=2", "training.valid_batches=2"]
     if recipe.network.trained_by != "counting":
         found += ["training.batch_size=8", 'training.budget="9"', 'training.evaluate="4"']
+    if has(training, "phases") and training.phases:
+        found += ["training.phases=[{ length = 16, until = 5 }]"]
     if has(training, "ramp") and training.ramp:
         found += ['training.ramp={ start = 2, over = "1ktok" }']
     if has(training, "schedule") and isinstance(training.schedule.warmup, int | str) and training.schedule.warmup:
@@ -147,6 +160,10 @@ def drawn(recipe: Recipe, tokenizer: Tokenizer, seed: int = 0, dtype: torch.dtyp
                     parameter.normal_(0, 0.3)
                 else:
                     parameter.add_(torch.randn_like(parameter) * 0.1)
+            if getattr(recipe.network, "embedding_scale", False):
+                model.network.table().div_(
+                    model.network.table().size(1) ** 0.5
+                )  # as they enter, as large as any others
         model.to(dtype).eval()
     return model
 
@@ -176,7 +193,7 @@ def learner_for(
     """A learner as a run makes it, and its batches."""
     spec = recipe.training
     torch.manual_seed(seed)
-    model = model_for(recipe, store.tokenizer.vocabulary())
+    model = model_for(recipe, store.vocabulary())
     if isinstance(model, Model):
         model.to(dtype)
     learner = spec.learner(model, recipe.objective, store.tokenizer, hardware)

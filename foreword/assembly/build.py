@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.messages import Fault
 from foreword.networks.base import Model, NetworkSpec
+from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.units import PLURALS, UnitsSpec
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.learner import LearnedModel
 
@@ -28,7 +32,8 @@ def network_for(recipe: Recipe, vocabulary: Vocabulary) -> Model:
     made = spec.build(vocabulary)
 
     def token_head(width: int | None = None, table: Tensor | None = None) -> nn.Module:
-        return head.build(width or made.width, vocabulary.size, made.table() if table is None else table)
+        shared = made.table() if table is None and head.tied else table
+        return head.over(width or made.width, vocabulary, shared)
 
     heads = recipe.objective.heads(made, token_head)
     for module in heads.values():
@@ -73,6 +78,22 @@ def allotted(made: Model, device: str = "cpu") -> Model:
                 real[id(weight)] = nn.Parameter(empty) if isinstance(weight, nn.Parameter) else empty
             setattr(module, name, real[id(weight)])
     return made
+
+
+def check_marks(recipe: Recipe, stores: Sequence[TokenStore]) -> None:
+    """A store that does not know the words, phrases or entities which the objective hides is refused."""
+    for store in stores:
+        missing = [name for name in recipe.objective.marks if name not in store.marks]
+        if missing:
+            spec = recipe.units or UnitsSpec()
+            more = f" --phrases {spec.phrases or 0.5}" if "phrase" in recipe.objective.marks else ""
+            more += " --entities auto" if "entity" in recipe.objective.marks else ""
+            more += " --capitals" if "capital" in recipe.objective.marks else ""
+            raise Fault(
+                f"{store.folder} does not know where its {' and '.join(PLURALS.get(name, name) for name in missing)} begin; "
+                f"the objective {kind(recipe.objective)!r} has to know.",
+                f"Note them in it:  foreword marks {store.folder} --words {spec.words}{more}",
+            )
 
 
 def check_tokenizer(recipe: Recipe, tokenizer: Tokenizer, where: str) -> None:

@@ -17,13 +17,14 @@ from foreword.networks.base import NetworkSpec
 from foreword.objectives.base import Objective
 from foreword.parts.heads import HeadSpec
 from foreword.tokens.kinds import TokenizerSpec
+from foreword.tokens.units import UnitsSpec
 from foreword.training.learner import TrainingSpec
 from foreword.vectors.table import VectorTableSpec
 
 NETWORKS = Registry(
     "network", {**networks.KINDS.places, **networks.OVER.places, **counts.KINDS.places, **vectors.KINDS.places}
 )
-CUTS = Registry("cut", {**batches.CUTS.places, **batches.LABELLED.places})
+CUTS = Registry("cut", {**batches.CUTS.places, **vectors.CUTS.places, **batches.LABELLED.places})
 
 
 class Recipe(Spec):
@@ -47,6 +48,7 @@ class Recipe(Spec):
     batches: SerializeAsAny[Cut]
     tokenizer: SerializeAsAny[TokenizerSpec]
     training: SerializeAsAny[TrainingSpec]
+    units: UnitsSpec | None = None  # words, phrases and entities to mark, when a store is made for it
 
     @field_validator("batches")
     @classmethod
@@ -55,7 +57,11 @@ class Recipe(Spec):
         objective, length = info.data.get("objective"), cut.length or getattr(info.data.get("network"), "context", None)
         if objective is None or length is None:
             return cut
-        return cut.sized(length, RowSize(objective.row_ids(length, cut.texts), objective.overlap))
+        return sized(cut, length, objective)
+
+    def cut(self, length: int) -> Cut:
+        """How text is cut into rows of this many positions."""
+        return sized(self.batches, length, self.objective)
 
     def abilities(self, heads: Collection[str] | None = None) -> frozenset[str]:
         """What a model of this recipe can do, if it has all of its heads or only these."""
@@ -74,10 +80,15 @@ class Recipe(Spec):
                 )
             )
         wanted = self.objective.networks
-        if kind(self.network) not in wanted if wanted else self.network.trained_by == "online":
+        if kind(self.network) not in wanted if wanted else isinstance(self.network, VectorTableSpec):
             fitting = f"is for network.kind = {' or '.join(map(repr, wanted))}" if wanted else "is for networks"
             found.append(
                 ("objective", f"objective.kind = {kind(self.objective)!r} {fitting}, not for {kind(self.network)!r}.")
+            )
+        if self.objective.cuts and kind(self.batches) not in self.objective.cuts:
+            fitting = " or ".join(map(repr, self.objective.cuts))
+            found.append(
+                ("batches", f"objective.kind = {kind(self.objective)!r} learns from batches.kind = {fitting} only.")
             )
         context, length = getattr(self.network, "context", None), self.batches.length
         if context and length and length > context:
@@ -88,6 +99,8 @@ class Recipe(Spec):
                     f"length can be at most {context}.",
                 )
             )
+        if self.batches.carries and getattr(self.training, "phases", None):
+            found.append(("training.phases", f"{kind(self.batches)!r} go on from row to row: they keep their length."))
         if context and self.batches.carries:
             found.append(
                 (
@@ -96,7 +109,7 @@ class Recipe(Spec):
                     f"{kind(self.network)!r} remembers at most its context of {context}.",
                 )
             )
-        if self.batches.carries and getattr(self.training, "ramp", None):
+        if (self.batches.carries or self.batches.whole_batches) and getattr(self.training, "ramp", None):
             found.append(
                 (
                     "training.ramp",
@@ -119,6 +132,12 @@ class Recipe(Spec):
     def values(self) -> JsonObject:
         """The recipe as plain values, the form in which it is written and read."""
         return self.model_dump(mode="json", exclude_none=True)
+
+
+def sized(cut: Cut, length: int, objective: Objective) -> Cut:
+    return cut.sized(
+        length, RowSize(objective.row_ids(length, cut.texts), objective.overlap, objective.backward), objective.marks
+    )
 
 
 def kind(spec: Spec) -> str:

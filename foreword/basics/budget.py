@@ -42,3 +42,11 @@ class Budget:
     def spent(self, steps: int, tokens: int, epochs: float, seconds: float) -> float:
         """How much of it is used, 0 to 1."""
         return {"steps": steps, "tokens": tokens, "epochs": epochs, "seconds": seconds}[self.unit] / self.amount
+
+
+def byte_size(text: str) -> int:
+    """ "512MB", "1GB", "1.5 GB" as a number of bytes."""
+    match = re.match(r"^\s*([0-9]+\.?[0-9]*)\s*([kKMGT])B?\s*$", str(text))
+    if not match or not float(match[1]):
+        raise Fault(f"{text!r} is not an amount of memory: say 512MB or 1GB.")
+    return int(float(match[1]) * {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}[match[2]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import difflib
 from collections.abc import Iterable
 
@@ -14,6 +15,9 @@ class Fault(Exception):
     def __init__(self, what: str, do: str = "", where: str = ""):
         self.where, self.what, self.do = where, what, do
         super().__init__(str(self))
+
+    def __reduce__(self) -> tuple[object, ...]:  # it comes back whole from another process
+        return copyreg.__newobj__, (type(self),), self.__dict__  # type: ignore[attr-defined]
 
     def __str__(self) -> str:
         lines = [self.where, f"    {self.what}"] if self.where else [self.what]

@@ -9,6 +9,11 @@ from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context, parent_process
 
 
+def launched() -> bool:
+    """Whether torchrun, or another launcher, started this process as one of several that do the same work."""
+    return int(os.environ.get("WORLD_SIZE", "1")) > 1 and "RANK" in os.environ
+
+
 def end_at_once() -> None:
     os._exit(1)
 

@@ -12,10 +12,19 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from foreword.basics.messages import duration
 
+_silent = False
+
+
+def hush() -> None:
+    """From here on this process says nothing: another one speaks for both."""
+    global _silent
+    _silent = True
+
 
 def say(text: str) -> None:
     """A line for the person watching."""
-    print(text, file=sys.stderr, flush=True)
+    if not _silent:
+        print(text, file=sys.stderr, flush=True)
 
 
 class Ticker:
@@ -44,7 +53,7 @@ class Ticker:
 def ticking(title: str) -> Iterator[Ticker]:
     """A ticker that is a live bar when stderr is a terminal."""
     console = Console(stderr=True)
-    if not console.is_terminal:
+    if _silent or not console.is_terminal:
         yield Ticker(title, None)
         return
     columns = (

@@ -13,7 +13,7 @@ from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 
 Path_ = tuple[str, ...]
-_HEADER = re.compile(r"^\s*\[\[?\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
+_HEADER = re.compile(r"^\s*\[(\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([A-Za-z0-9_\-.\"']+)\s*=")
 
 
@@ -34,9 +34,15 @@ def read(path: Path) -> tuple[JsonObject, dict[Path_, int]]:
 
 def _lines(text: str) -> Iterator[tuple[Path_, int]]:
     section: Path_ = ()
+    several: dict[Path_, int] = {}  # [[section]] -> the number of the latest
     for number, line in enumerate(text.split("\n"), 1):
         if header := _HEADER.match(line):
-            section = tuple(part.strip(" \"'") for part in header.group(1).split("."))
+            section = tuple(part.strip(" \"'") for part in header.group(2).split("."))
+            if header.group(1):
+                if section not in several:
+                    yield section, number
+                several[section] = several.get(section, -1) + 1
+                section = (*section, str(several[section]))
             yield section, number
         elif key := _KEY.match(line):
             yield section + tuple(part.strip(" \"'") for part in key.group(1).split(".")), number

@@ -8,10 +8,11 @@ from functools import lru_cache
 
 import numpy as np
 
+from foreword.basics.messages import Fault
 from foreword.basics.seeds import Permutation, number_of
-from foreword.batches.cuts import Bucketed
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.row import Row
+from foreword.batches.shuffled import Bucketed
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,17 @@ class TaskCutter:
         return name, first + within * examples // count, first + (within + 1) * examples // count
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
+        """The rows of a smaller batch are spread over the places of a full one, so that ranks share them evenly."""
         name, start, end = self.batch(step)
         some, order = self.encoded[name], self.orders[name]
-        at = step * self.batch_size - start
+        at, size = step * self.batch_size - start, end - start
         found: list[Row] = []
-        for number in range(start + first, min(start + stop, end)):
+        for number in range(start + first * size // self.batch_size, start + stop * size // self.batch_size):
             one = some[order.place(number)]
             found.append(TaskRow(one.sequences[0].ids, at + number, self.seed, example=one, task=name))
+        if not found:
+            raise Fault(
+                f"a batch of {name} has {size} example{'s' * (size > 1)}, too few to be shared by so many processes.",
+                "Train with fewer processes, or leave that task out.",
+            )
         return found

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import partial
 from typing import ClassVar, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
-from pydantic import PrivateAttr
+from pydantic import Field, PrivateAttr
 
 from foreword.basics.messages import Fault, thousands
-from foreword.basics.seeds import Permutation, chance, number_of
+from foreword.basics.seeds import number_of
 from foreword.basics.spec import Spec
 from foreword.batches.row import Row
+from foreword.batches.shuffled import Shuffled
 from foreword.tokens.store import TokenStore
 
 
@@ -22,7 +24,7 @@ class Cutter(Protocol):
     and so on of the run, so `rows(0, first, stop)` are any. Mixtures and growing batches count on it.
     """
 
-    epoch: float  # steps in which every row comes once
+    epoch: float  # steps in which every row comes once; where rows are of unequal length, `tokens` are all theirs
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         """Rows `first` to `stop` of the batch of this step."""
@@ -33,6 +35,7 @@ class RowSize(NamedTuple):
 
     ids: int  # at most
     overlap: int = 0  # of them, those at the end that are only guessed: the next row begins with them
+    backward: bool = False  # rows that go on from one another do so from the end of the text
 
     @property
     def stride(self) -> int:
@@ -47,13 +50,17 @@ class Cut(Spec):
     marks: ClassVar[tuple[str, ...]] = ()  # what the store must know about its tokens
     carries: ClassVar[bool] = False  # rows go on where those of the batch before ended
     ragged: ClassVar[bool] = False  # rows differ in length
+    fills: ClassVar[bool] = False  # a batch has as many rows as fill it: their number differs
+    mixes: ClassVar[bool] = True  # rows of several stores can stand beside each other
     texts: ClassVar[int] = 1  # in a row
+    whole_batches: ClassVar[bool] = False  # a batch is made as a whole: it can neither be mixed nor grow
     _size: RowSize | None = PrivateAttr(None)
+    _carried: tuple[str, ...] = PrivateAttr(())
 
-    def sized(self, length: int, size: RowSize) -> Self:
-        """The same cut for rows of this many positions, which are this many ids."""
+    def sized(self, length: int, size: RowSize, carried: tuple[str, ...] = ()) -> Self:
+        """The same cut for rows of this many positions, which are this many ids and carry these marks."""
         made = self.model_copy(update={"length": length})
-        made._size = size
+        made._size, made._carried = size, carried
         return made
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> Cutter:
@@ -73,53 +80,13 @@ class Cut(Spec):
             )
 
 
-class Shuffled:
-    """Rows drawn without replacement: each epoch is a new computed permutation of all rows."""
+class ShuffledCut(Cut):
+    """Rows in random order. `copies`: as many epochs are drawn, masks and pairs with them, and then repeated; 0: all are new."""
 
-    def __init__(self, count: int, batch_size: int, seed: int):
-        self.count, self.batch_size, self.seed = count, batch_size, seed
-        self.epoch = count / batch_size
-        self.order = lru_cache(maxsize=4)(lambda epoch: Permutation(count, seed, epoch))
-
-    def places(self, step: int, first: int, stop: int) -> list[tuple[int, int, int]]:
-        """(number of the row in the run, epoch, which row of the epoch) for each wanted row of a batch."""
-        numbers = np.arange(step * self.batch_size + first, step * self.batch_size + stop)
-        found = []
-        for epoch in np.unique(numbers // self.count).tolist():  # a batch may end one epoch and begin the next
-            here = numbers[numbers // self.count == epoch]
-            images = self.order(epoch).at(here - epoch * self.count)
-            found += [(number, epoch, image) for number, image in zip(here.tolist(), images.tolist())]
-        return found
+    copies: int = Field(default=0, ge=0)
 
 
-POOL = 32  # batches whose rows are put in order of length together, so that little of a batch is padding
-
-
-class Bucketed(Shuffled):
-    """Shuffled rows of unequal length, those of like length side by side: a batch is still a pure function of its step."""
-
-    def __init__(self, lengths: np.ndarray, batch_size: int, seed: int):
-        super().__init__(len(lengths), batch_size, seed)
-        self.lengths = lengths
-        self.pool = lru_cache(maxsize=4)(self._pool)
-
-    def place(self, number: int) -> int:
-        """Which row is the one of this number in the run."""
-        epoch, index = divmod(number, self.count)
-        size = POOL * self.batch_size
-        return int(self.pool(epoch, index // size)[index % size])
-
-    def _pool(self, epoch: int, pool: int) -> np.ndarray:
-        """Which row stands at each place of a pool: rows of like length side by side, batch by batch in random order."""
-        first = pool * POOL * self.batch_size
-        rows = self.order(epoch).at(np.arange(first, min(first + POOL * self.batch_size, self.count)))
-        alike = rows[np.argsort(self.lengths[rows], kind="stable")]
-        batches = np.split(alike, range(self.batch_size, len(rows), self.batch_size))
-        order = chance(self.seed, epoch, 5, pool).permutation(len(batches))
-        return np.concatenate([batches[i] for i in order])
-
-
-class Windows(Cut):
+class Windows(ShuffledCut):
     """Stretches of `length` tokens that together cover the text once per epoch, in random order.
 
     The text is taken as a ring that starts at another place each epoch, so the cuts fall elsewhere.
@@ -130,27 +97,35 @@ class Windows(Cut):
     def over(self, store: TokenStore, batch_size: int, seed: int) -> WindowCutter:
         size = self.size()
         self.needs(store, size.ids, f"one window of {self.length} tokens")
-        return WindowCutter(store, size, batch_size, seed)
+        return WindowCutter(store, size, batch_size, seed, self._carried, self.copies)
 
 
 class WindowCutter(Shuffled):
-    def __init__(self, store: TokenStore, size: RowSize, batch_size: int, seed: int):
-        super().__init__((store.tokens - size.overlap) // size.stride, batch_size, seed)
-        self.store, self.size = store, size
+    def __init__(
+        self,
+        store: TokenStore,
+        size: RowSize,
+        batch_size: int,
+        seed: int,
+        marks: tuple[str, ...] = (),
+        copies: int = 0,
+    ):
+        super().__init__((store.tokens - size.overlap) // size.stride, batch_size, seed, copies)
+        self.store, self.size, self.marks = store, size, marks
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
-        return [
-            Row(self._window(epoch, index), number, self.seed)
-            for number, epoch, index in self.places(step, first, stop)
-        ]
+        return [self._row(*place) for place in self.places(step, first, stop)]
 
-    def _window(self, epoch: int, index: int) -> np.ndarray:
+    def _row(self, number: int, epoch: int, index: int) -> Row:
         total = self.store.tokens
         start = (number_of("ring", self.seed, epoch) + index * self.size.stride) % total
         stop = start + self.size.ids
-        if stop <= total:
-            return self.store.read(start, stop)
-        return np.concatenate([self.store.read(start, total), self.store.read(0, stop - total)])
+
+        def around(read: Callable[[int, int], np.ndarray]) -> np.ndarray:
+            return read(start, stop) if stop <= total else np.concatenate([read(start, total), read(0, stop - total)])
+
+        marks = {name: around(partial(self.store.read_mark, name)) for name in self.marks}
+        return Row(around(self.store.read), number, self.seed, marks=marks)
 
 
 class Lanes(Cut):
@@ -174,13 +149,14 @@ class LaneCutter:
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         # a column is read to its end: the last target of one row is the first input of the next
-        at = step % self.steps * self.size.stride
+        done = step % self.steps
+        at = (self.steps - 1 - done if self.size.backward else done) * self.size.stride
         return [
             Row(
                 self.store.read(lane * self.column + at, lane * self.column + at + self.size.ids),
                 step * self.batch_size + lane,
                 self.seed,
-                continues=at > 0,
+                continues=done > 0,
             )
             for lane in range(first, stop)
         ]
@@ -212,7 +188,7 @@ class RunCutter:
         return found
 
 
-class Documents(Cut):
+class Documents(ShuffledCut):
     """One document a row, in random order; a longer one becomes several rows."""
 
     kind: Literal["documents"] = "documents"
@@ -220,29 +196,44 @@ class Documents(Cut):
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> DocumentCutter:
         self.needs(store, 2, "one document")
-        return DocumentCutter(store, self.size(), batch_size, seed)
+        return DocumentCutter(store, self.size(), batch_size, seed, self._carried, self.copies)
 
 
 class DocumentCutter(Shuffled):
-    def __init__(self, store: TokenStore, size: RowSize, batch_size: int, seed: int):
+    def __init__(
+        self,
+        store: TokenStore,
+        size: RowSize,
+        batch_size: int,
+        seed: int,
+        marks: tuple[str, ...] = (),
+        copies: int = 0,
+    ):
         ends = np.asarray(store.ends, np.int64)
         self.starts = np.concatenate([[0], ends[:-1]])
-        self.ends, self.store, self.size = ends, store, size
+        self.ends, self.store, self.size, self.marks = ends, store, size, marks
         self.pieces = np.cumsum(np.maximum(1, -(-(ends - self.starts) // size.stride)))
-        super().__init__(int(self.pieces[-1]), batch_size, seed)
+        self.tokens = store.tokens
+        super().__init__(int(self.pieces[-1]), batch_size, seed, copies)
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
-        return [Row(self._piece(index), number, self.seed) for number, _, index in self.places(step, first, stop)]
+        return [self._row(number, index) for number, _, index in self.places(step, first, stop)]
 
-    def _piece(self, index: int) -> np.ndarray:
+    def _row(self, number: int, index: int) -> Row:
         document = int(np.searchsorted(self.pieces, index, side="right"))
+        start, stop = self._span(index, document)
+        marks = {name: self.store.read_mark(name, max(start, 0), stop) for name in self.marks}
+        ids = self.store.read(max(start, 0), stop)
+        if start < 0:
+            ids = np.concatenate([[self.store.tokenizer.special("[end]")] * -start, ids])
+        return Row(ids, number, self.seed, document=document, marks=marks)
+
+    def _span(self, index: int, document: int) -> tuple[int, int]:
+        """Below 0: before the first token of all, where an [end] might stand."""
         before = int(self.pieces[document - 1]) if document else 0
         start = int(self.starts[document]) + (index - before) * self.size.stride
         stop = min(start + self.size.stride, int(self.ends[document]))
-        if start >= self.size.overlap:
-            return self.store.read(start - self.size.overlap, stop)  # context; at a start, the [end] before it
-        begin = self.store.tokenizer.special("[end]")
-        return np.concatenate([[begin] * (self.size.overlap - start), self.store.read(0, stop)])
+        return start - self.size.overlap, stop  # context; at a start, the [end] before it
 
 
 def describe(cutter: Cutter, tokens: int, documents: int) -> str:

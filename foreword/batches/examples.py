@@ -8,9 +8,10 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.batches.cuts import Bucketed, Cut, Cutter
+from foreword.batches.cuts import Cut, Cutter
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.row import Row
+from foreword.batches.shuffled import Bucketed
 from foreword.tokens.store import TokenStore
 
 

@@ -68,7 +68,8 @@ class Mixture:
 
     def vocabulary(self) -> Vocabulary:
         """The tokenizer's, with how often each id occurs in all stores together."""
-        return replace(self.tokenizer.vocabulary(), counts=np.sum([store.counts for store in self.stores], 0))
+        counts = np.sum([store.counts for store in self.stores], 0)
+        return replace(self.tokenizer.vocabulary(), counts=counts, documents=self.documents)
 
     @cached_property
     def data(self) -> str:
@@ -95,13 +96,34 @@ class Mixture:
                 f"rows cut into {getattr(cut, 'kind', 'lanes')!r} go on from batch to batch: they cannot be mixed.",
                 "Give one store, or another cut: --set batches.kind=windows.",
             )
+        if cut.fills:
+            raise Fault(
+                f"batches of {getattr(cut, 'kind', 'rows')!r} are filled by tokens, not by rows: they cannot be mixed.",
+                "Give one store, or another cut: --set batches.kind=full_sentences.",
+            )
+        if not cut.mixes:
+            raise Fault(
+                f"{getattr(cut, 'kind', 'its rows')!r} are counted over one text: stores cannot be mixed.",
+                "Make one store of all text:  foreword tokens TEXT MORE-TEXT --out STORE",
+            )
+        if cut.whole_batches:
+            raise Fault(
+                f"batches of {getattr(cut, 'kind', '')!r} are each of one task: stores cannot be mixed in them.",
+                "Give one store, made of all the text:  foreword tokens TEXT TEXT --out STORE",
+            )
         cutters = [cut.over(store, 1, number_of("source", seed, at)) for at, store in enumerate(self.stores)]
         # a source of short rows gives more of them, so that its share of the tokens is what was asked for
         each = [store.tokens / cutter.epoch if cut.ragged else 1.0 for store, cutter in zip(self.stores, cutters)]
-        return MixtureCutter(cutters, [weight / tokens for weight, tokens in zip(self.weights, each)], batch_size, seed)
+        shares = [weight / tokens for weight, tokens in zip(self.weights, each)]
+        documents = [store.documents for store in self.stores]
+        return MixtureCutter(cutters, shares, batch_size, seed, documents, repeats=getattr(cut, "copies", 0) > 0)
 
 
 Data = TokenStore | Mixture
+
+
+def stores_of(data: Data) -> list[TokenStore]:
+    return data.stores if isinstance(data, Mixture) else [data]
 
 
 def open_data(data: Path | Sequence[Source], split: str) -> Data:
@@ -121,8 +143,18 @@ def cutter_over(data: Data, cut: Cut, batch_size: int, seed: int) -> Cutter:
 class MixtureCutter:
     """Rows of several cutters. Every source's own rows come in their own order, epoch after epoch."""
 
-    def __init__(self, cutters: Sequence[Cutter], shares: Sequence[float], batch_size: int, seed: int):
+    def __init__(
+        self,
+        cutters: Sequence[Cutter],
+        shares: Sequence[float],
+        batch_size: int,
+        seed: int,
+        documents: Sequence[int] = (),
+        repeats: bool = False,
+    ):
         self.cutters, self.batch_size, self.seed = list(cutters), batch_size, seed
+        self.repeats = repeats  # a row comes again as it was: its chance is its source's, not this run's
+        self.first = [0, *np.cumsum(documents).tolist()]  # the documents of a source are numbered after those before it
         self.counts = [cutter.epoch for cutter in cutters]  # rows in an epoch of each: their batches are one row
         self.epoch = sum(self.counts) / batch_size  # as many rows as all sources have together
         left = np.cumsum(shares[::-1])[::-1]
@@ -139,9 +171,13 @@ class MixtureCutter:
             iter(cutter.rows(0, before, before + int((owners == source).sum())))
             for source, (cutter, before) in enumerate(zip(self.cutters, taken))
         ]
-        return [
-            replace(next(each[owner]), number=start + at, seed=self.seed) for at, owner in enumerate(owners.tolist())
-        ]
+        found = []
+        for at, owner in enumerate(owners.tolist()):
+            row = next(each[owner])
+            document = None if row.document is None else row.document + self.first[owner]
+            new = {} if self.repeats else {"number": start + at, "seed": self.seed}
+            found.append(replace(row, document=document, **new))
+        return found
 
     def owners(self, start: int, stop: int) -> np.ndarray:
         """Which source each of these rows of the run comes from."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +21,13 @@ class Row:
     follows: bool = True  # a pair: the second text really follows the first
     learned: np.ndarray | None = None  # a dialogue: which ids belong to turns that are to be learned; None: all
     example: EncodedExample | None = None  # a labelled example: all its sequences, and its answer
+    document: int | None = None  # which of the text it is of, where rows are documents
+    label: int | None = None  # a class that its cut has made of it: in which order, how far apart
+    turns: tuple[int, ...] = ()  # a dialogue of roles: how many of the ids are of each turn
+    roles: tuple[int, ...] = ()  # and who says it: 0 whoever speaks first, 1 anyone else
+    marks: Mapping[str, np.ndarray] = field(default_factory=dict)  # which ids carry a mark that the objective asks for
+    second_marks: Mapping[str, np.ndarray] = field(default_factory=dict)  # and which of the second text
+    counts: np.ndarray | None = None  # co-occurrences: how often each id stands near that of the second text
     continues: bool | None = None  # lanes: whether this row goes on where the same row of the batch before ended
 
     @cached_property

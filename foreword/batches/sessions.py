@@ -9,8 +9,9 @@ import numpy as np
 
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
-from foreword.batches.cuts import Bucketed, Cut
+from foreword.batches.cuts import Cut
 from foreword.batches.row import Row
+from foreword.batches.shuffled import Bucketed
 from foreword.tokens.store import TokenStore
 from foreword.tokens.turns import SKIPPED
 

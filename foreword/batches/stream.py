@@ -6,13 +6,22 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
-from foreword.basics.messages import Fault
 from foreword.batches.cuts import Cutter
 from foreword.batches.row import Row
 
 T = TypeVar("T")
+
+
+class Sizes(Protocol):
+    """Batches that are not all of one size."""
+
+    def size(self, step: int) -> int:
+        """How many rows the batch of this step has."""
+
+    def before(self, step: int) -> int:
+        """How many rows were read before this step."""
 
 
 class Growth:
@@ -55,18 +64,15 @@ class Stream(Generic[T]):
         batch_size: int,
         rank: int = 0,
         world: int = 1,
-        growth: Growth | None = None,
+        growth: Sizes | None = None,
     ):
-        smallest = growth.size(0) if growth else batch_size
-        if batch_size % world or smallest % world:
-            wrong = f"batch_size {batch_size}" if batch_size % world else f"ramp.start {smallest}"
-            raise Fault(f"training.{wrong} cannot be shared by {world} processes.", f"Give a multiple of {world}.")
-        self.cutter, self.collate, self.growth = cutter, collate, growth
+        self.cutter, self.collate = cutter, collate
+        self.growth: Sizes | None = growth or getattr(cutter, "sizes", None)  # a cutter may have batches of its own
         self.batch_size, self.rank, self.world = batch_size, rank, world
 
     def batch(self, step: int) -> T:
-        share = (self.growth.size(step) if self.growth else self.batch_size) // self.world
-        first, stop = self.rank * share, (self.rank + 1) * share
+        size = self.growth.size(step) if self.growth else self.batch_size
+        first, stop = self.rank * size // self.world, (self.rank + 1) * size // self.world
         if self.growth is None:
             return self.collate(self.cutter.rows(step, first, stop))
         before = self.growth.before(step)

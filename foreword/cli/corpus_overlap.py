@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foreword.cli.options import Column, Documents, Json
+from foreword.cli.options import Column, Documents, Json, TaskData
+
+if TYPE_CHECKING:
+    from foreword.evaluate.contamination import TrainingText
+    from foreword.report import Report
+    from foreword.text.overlap import Overlap
 
 
 def overlap(
     training: Annotated[Path, typer.Argument(help="The training text: a store, or text.")],
     tasks: Annotated[list[str], typer.Argument(help="Tasks, task files, or text whose documents are the examples.")],
-    data: Annotated[Path | None, typer.Option("--data", help="The folder of the tasks' data.")] = None,
+    data: TaskData = None,
     rate: Annotated[
         float, typer.Option(help="How often, at most, new words in a row may be taken for known ones.")
     ] = 1e-8,
@@ -27,7 +32,6 @@ def overlap(
     from itertools import islice
 
     from foreword.evaluate.contamination import TrainingText, overlap_with, texts_of
-    from foreword.report import Report, Section, Table, Text
     from foreword.tasks.task import is_task, load
     from foreword.text import reading
     from foreword.text.overlap import passages
@@ -40,36 +44,31 @@ def overlap(
             examples[word] = [one.text for one in islice(reading.documents([Path(word)], documents, column), limit)]
     read = TrainingText((training,), documents, column)
     found = {name: overlap_with(read, some, rate) for name, some in examples.items()}
-    longest = (
-        {
-            name: sorted(
-                (
-                    passage
-                    for example, dirty in zip(some, found[name].dirty)
-                    if dirty
-                    for passage in passages(example, read.seen([found[name].size], rate)[found[name].size])
-                ),
-                key=len,
-                reverse=True,
-            )[:show]
-            for name, some in examples.items()
-        }
-        if show
-        else {}
-    )
-    head = ("task", "examples", "8-grams", "known", "share", "words in a row", "dirty", "clean", "too short")
+    longest = {}
+    for name, some in examples.items() if show else ():
+        seen = read.seen([found[name].size], rate)[found[name].size]
+        dirty = [example for example, one in zip(some, found[name].dirty) if one]
+        longest[name] = sorted((one for example in dirty for one in passages(example, seen)), key=len, reverse=True)[
+            :show
+        ]
+    report(read, rate, found, longest).show(as_json)
+
+
+def report(read: TrainingText, rate: float, found: dict[str, Overlap], longest: dict[str, list[str]]) -> Report:
+    from foreword.report import Report, Section, Table, Text
+
     rows = [
-        (
-            name,
-            f"{len(one.dirty):,}",
-            f"{one.runs:,}",
-            f"{one.known:,}",
-            f"{one.share:.2%}",
-            str(one.size),
-            f"{sum(one.dirty):,} ({sum(one.dirty) / len(one.dirty):.1%})",
-            f"{len(one.dirty) - sum(one.dirty):,}",
-            f"{one.short:,}",
-        )
+        {
+            "task": name,
+            "examples": f"{len(one.dirty):,}",
+            "8-grams": f"{one.runs:,}",
+            "known": f"{one.known:,}",
+            "share": f"{one.share:.2%}",
+            "words in a row": str(one.size),
+            "dirty": f"{sum(one.dirty):,} ({sum(one.dirty) / len(one.dirty):.1%})",
+            "clean": f"{len(one.dirty) - sum(one.dirty):,}",
+            "too short": f"{one.short:,}",
+        }
         for name, one in found.items()
     ]
     notes = [
@@ -78,25 +77,14 @@ def overlap(
     if not read.lossless:
         notes.append(f"{read.name} was made with a tokenizer that drops words: what it dropped cannot be found")
     notes += [f"{name}: {passage}" for name, some in longest.items() for passage in some]
-    Report(
+    values = {
+        name: {"examples": len(one.dirty), "dirty": sum(one.dirty), "passages": longest.get(name, [])}
+        | {field: getattr(one, field) for field in ("size", "short", "runs", "known", "share")}
+        for name, one in found.items()
+    }
+    return Report(
         "Overlap",
         [],
-        [Section(f"Overlap with {read.name}", Table([head, *rows]), Text(notes))],
-        {
-            "training": read.name,
-            "rate": rate,
-            "tasks": {
-                name: {
-                    "examples": len(one.dirty),
-                    "size": one.size,
-                    "dirty": sum(one.dirty),
-                    "short": one.short,
-                    "runs": one.runs,
-                    "known": one.known,
-                    "share": one.share,
-                    "passages": longest.get(name, []),
-                }
-                for name, one in found.items()
-            },
-        },
-    ).show(as_json)
+        [Section(f"Overlap with {read.name}", Table.of(rows), Text(notes))],
+        {"training": read.name, "rate": rate, "tasks": values},
+    )

@@ -30,7 +30,7 @@ def dialogue(
 ) -> None:
     """How good replies are: BLEU and NIST beside a person's, how different from each other, and how many are dull."""
     models_there(*models, mmi)
-    from foreword.basics.files import write_text
+    from foreword.basics.files import write_json_lines
     from foreword.basics.messages import Fault
     from foreword.basics.progress import ticking
     from foreword.evaluate.dialogue import dialogue_report
@@ -53,7 +53,7 @@ def dialogue(
             )
     if examples is not None:
         rows = [row for report in found.values() for row in report.rows()]
-        write_text(examples, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_json_lines(examples, rows)
     if as_json:
         print(json.dumps({model: report.values() for model, report in found.items()}, ensure_ascii=False))
         return

@@ -8,67 +8,91 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foreword.cli.options import Column, Documents, Json
+from foreword.cli.options import Cluster, Column, Documents, Json
 from foreword.cli.preparing import models_there
 
 if TYPE_CHECKING:
+    from foreword.basics.shards import Pool
     from foreword.evaluate.held_out import Corpus
     from foreword.model import LoadedModel
     from foreword.report import Report
 
+Models = Annotated[
+    list[str],
+    typer.Argument(help="Runs or model folders; and tasks, task files or minimal pairs (tsv), to ask instead."),
+]
+Data = Annotated[
+    Path | None,
+    typer.Option("--data", help="A store or text; for tasks, the folder of their data. [default: the run's own store]"),
+]
+Word = Annotated[
+    str, typer.Option(help="How alike the vectors of this word are in the sentences of --data, one to a line.")
+]
+ChargeEnds = Annotated[
+    bool, typer.Option("--charge-ends", help="Score the ends of documents too, as published perplexities do.")
+]
+Overlap = Annotated[
+    str,
+    typer.Option(
+        help="Training text: scores of the examples found in it, and of the others. none: do not look. "
+        "[default: a run's own store, if it is small]"
+    ),
+]
+
 
 def evaluate(
-    models: Annotated[
-        list[str],
-        typer.Argument(help="Runs or model folders; and tasks or task files, to ask these instead of scoring text."),
-    ],
-    data: Annotated[
-        Path | None,
-        typer.Option(
-            "--data", help="A store or text; for tasks, the folder of their data. [default: the run's own store]"
-        ),
-    ] = None,
-    split: Annotated[str, typer.Option(help="train, valid or test of a store; all, of text.")] = "",
+    models: Models,
+    data: Data = None,
+    split: Annotated[str, typer.Option(help="train, valid or test of a store; all, of text; of PMI's questions.")] = "",
     stride: Annotated[int | None, typer.Option(help="Tokens scored per window. [default: half the context]")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many bytes of text; of a task, examples.")] = None,
-    charge_ends: Annotated[
-        bool, typer.Option("--charge-ends", help="Score the ends of documents too, as published perplexities do.")
-    ] = False,
-    mix: Annotated[
-        bool, typer.Option("--mix", help="Also a mixture of the models, weighted on validation text.")
-    ] = False,
-    precision: Annotated[
-        str, typer.Option(help="float32; int8 scores in both and prints what int8 costs.")
-    ] = "float32",
-    shots: Annotated[
-        int | None, typer.Option(min=0, help="Solved examples in the prompt. [default: the task's own]")
-    ] = None,
+    charge_ends: ChargeEnds = False,
+    mix: Annotated[bool, typer.Option("--mix", help="Also a mixture, weighted on validation text.")] = False,
+    precision: Annotated[str, typer.Option(help="float32; int8 scores in both and says its cost.")] = "float32",
+    shots: Annotated[int | None, typer.Option(min=0, help="Solved examples shown. [default: the task's own]")] = None,
     seed: Annotated[int, typer.Option(help="Draws the shots.")] = 0,
-    examples: Annotated[
-        Path | None, typer.Option("--examples", help="Write every prompt and answer here, as jsonl.")
-    ] = None,
+    examples: Annotated[Path | None, typer.Option(help="Write every prompt and answer here, as jsonl.")] = None,
     show_prompt: Annotated[bool, typer.Option("--show-prompt", help="Print the first prompt of each task.")] = False,
-    overlap: Annotated[
-        str,
-        typer.Option(
-            help="Training text: scores of the examples found in it, and of the others. none: do not look. "
-            "[default: a run's own store, if it is small]"
-        ),
-    ] = "",
+    overlap: Overlap = "",
     documents: Documents = "auto",
     column: Column = "text",
+    workers: Annotated[int | None, typer.Option(help="Processes that score text. [default: 1]")] = None,
+    cluster: Cluster = "",
+    word: Word = "",
     as_json: Json = False,
 ) -> None:
     """Bits per byte of whole documents: every token scored once, what it could see printed with the number.
 
+    Or entities hidden as a whole: a .jsonl of {"text": ..., "entities": [[first, past the last]]}, for models that fill gaps.
     Or tasks (`foreword list tasks`): accuracy and the like, with intervals, chance and shots. `foreword test` scores
     fine-tuned runs, `foreword dialogue` replies.
     """
+    from foreword.vectors.words import is_vectors
+
+    if word:
+        in_context(models, word, data).show(as_json)
+        return
+    if is_vectors(Path(models[0])):
+        ask_vectors(models, data, limit, examples, show_prompt, split).show(as_json)
+        return
     refuse_others(models)
+    if cloze := [word for word in models if is_cloze_file(word)]:
+        ask_cloze([word for word in models if word not in cloze], cloze).show(as_json)
+        return
     words = sort_words(models)
     models_there(*words.models)
     if words.tasks:
-        refuse("tasks", {"--split": split, "--stride": stride, "--mix": mix, "--charge-ends": charge_ends})
+        refuse(
+            "tasks",
+            {
+                "--split": split,
+                "--stride": stride,
+                "--mix": mix,
+                "--charge-ends": charge_ends,
+                "--workers": workers,
+                "--cluster": cluster,
+            },
+        )
     else:
         refuse(
             "bits",
@@ -76,10 +100,12 @@ def evaluate(
         )
     if not words.models:
         raise typer.BadParameter("give at least one run or model folder")
+    ranks = ranks_pool(workers, cluster)
     if words.tasks:
         asking = Asking(data, shots, seed, limit, examples, show_prompt, precision, overlap)
         ask_tasks(words, asking).show(as_json)
         return
+    from foreword.basics.shards import Workers
     from foreword.evaluate.held_out import Corpus
     from foreword.model import load
     from foreword.parts.frozen import check_precision
@@ -87,10 +113,98 @@ def evaluate(
     check_precision(precision)
     opened = {path: load(path) for path in words.models}
     corpus = replace(Corpus.find(data, words.models, split, documents, column, limit), ends=charge_ends)
-    score_text(opened, corpus, stride, mix, precision).show(as_json)
+    with ranks or Workers(workers or (None if cluster else 1), cluster).start() as pool:
+        report = score_text(opened, corpus, stride, mix, precision, pool)
+    report.show(as_json)
 
 
-def score_text(opened: dict[str, LoadedModel], corpus: Corpus, stride: int | None, mix: bool, precision: str) -> Report:
+def is_cloze_file(word: str) -> bool:
+    if not word.endswith(".jsonl") or not Path(word).is_file():
+        return False
+    from foreword.evaluate.entity_cloze import is_cloze
+
+    return is_cloze(Path(word))
+
+
+def ask_cloze(models: list[str], files: list[str]) -> Report:
+    """Entities hidden as a whole, for models that fill gaps."""
+    models_there(*models)
+    if not models:
+        raise typer.BadParameter("give at least one run or model folder")
+    from foreword.evaluate.entity_cloze import report
+    from foreword.model import load
+
+    opened = {path: load(path) for path in models}
+    for one in opened.values():
+        one.need("fill")
+    return report(
+        {path: (one.with_heads, one.tokenizer) for path, one in opened.items()}, [Path(file) for file in files]
+    )
+
+
+def ranks_pool(workers: int | None, cluster: str) -> Pool | None:
+    """The processes that torchrun started, if it did; only the first of them speaks."""
+    from foreword.basics.messages import Fault
+    from foreword.basics.processes import launched
+
+    if not launched():
+        return None
+    if workers or cluster:
+        raise Fault("torchrun has started the processes that score text.", "Leave out --workers and --cluster.")
+    from foreword.training.processes import RankPool, join
+
+    return RankPool(join())
+
+
+def in_context(models: list[str], word: str, data: Path | None) -> Report:
+    """A word in several sentences, by tables of vectors and networks side by side."""
+    import foreword
+    from foreword.basics.messages import Fault
+    from foreword.vectors.senses import report
+
+    if data is None or not data.is_file():
+        raise Fault(f"--word {word} needs sentences that have it.", "Give a file, one to a line:  --data sentences.txt")
+    models_there(*(name for name in models if Path(name).is_dir() or not Path(name).exists()))
+    sentences = [line.strip() for line in data.read_text(encoding="utf-8").split("\n") if line.strip()]
+    return report({name: foreword.load(name) for name in models}, word, sentences)
+
+
+def ask_vectors(
+    words: list[str],
+    data: Path | None,
+    limit: int | None = None,
+    examples: Path | None = None,
+    show: bool = False,
+    split: str = "",
+) -> Report:
+    """Word similarity and analogies, or multiple choice; folders are tables, and so is the first word. No torch is needed."""
+    from foreword.basics.messages import Fault
+    from foreword.tasks.task import is_task, load
+    from foreword.vectors.evaluation import FILES, report
+    from foreword.vectors.solver import report as solver_report
+    from foreword.vectors.solver import solve
+    from foreword.vectors.table import NO_BITS
+    from foreword.vectors.words import WordVectors
+
+    tables = [words[0], *(word for word in words[1:] if Path(word).is_dir())]
+    sets = [word for word in words if word not in tables]
+    if not sets:
+        raise Fault(NO_BITS, f"Ask for {', '.join(FILES)}:  foreword evaluate {words[0]} {' '.join(FILES)}")
+    asked = [word for word in sets if word not in FILES and (is_task(word) or word.endswith(".jsonl"))]
+    if not asked:
+        return report(tables, sets, data)
+    if len(asked) < len(sets):
+        other = next(word for word in sets if word not in asked)
+        raise Fault(f"{asked[0]} asks questions, {other} measures vectors.", "Give two commands.")
+    loaded = [task for word in asked for task in load(word, data)]
+    opened = {table: WordVectors.opened(table) for table in tables}
+    solved = [one for table in tables for task in loaded for one in solve(opened[table], task, limit, split)]
+    return solver_report(solved, examples, show)
+
+
+def score_text(
+    opened: dict[str, LoadedModel], corpus: Corpus, stride: int | None, mix: bool, precision: str, pool: Pool
+) -> Report:
     """Bits per byte of every model, of their mixture, and what a coarser precision costs."""
     from foreword.basics.progress import ticking
     from foreword.evaluate.bits_report import precision_costs, results
@@ -106,7 +220,9 @@ def score_text(opened: dict[str, LoadedModel], corpus: Corpus, stride: int | Non
     )
     check_alike({name: model.nature for name, model in opened.items()})
     with ticking("evaluate") as ticker:
-        answers = {name: score_corpus(model, corpus, stride, ticker) for name, model in {**opened, **coarse}.items()}
+        answers = {
+            name: score_corpus(model, corpus, stride, ticker, pool) for name, model in {**opened, **coarse}.items()
+        }
     scores = {name: answer.score for name, answer in answers.items()}
     costs = precision_costs(scores, list(opened), precision) if coarse else {}
     weights: dict[str, float] = {}
@@ -118,9 +234,8 @@ def score_text(opened: dict[str, LoadedModel], corpus: Corpus, stride: int | Non
     for name, cost in costs.items():
         whole = left_in_float32(coarse[f"{name}, {precision}"].with_heads)
         left = f"; {', '.join(whole)} stays float32" if whole else ""
-        lines.append(
-            f"{name}: {precision} costs {round(cost['cost'], 4) + 0.0:.4f} {cost['unit']}{left}"
-        )  # never -0.0000
+        price = f"{round(cost['cost'], 4) + 0.0:.4f}"  # never -0.0000
+        lines.append(f"{name}: {precision} costs {price} {cost['unit']}{left}")
     table = results(scores, corpus.name, weights)
     return Report(
         "Bits per byte",
@@ -167,9 +282,9 @@ def sort_words(given: list[str]) -> Subjects:
     """A folder that exists is a model, what is known as a task is one; anything else is said to be neither."""
     from foreword.basics.messages import Fault, did_you_mean
     from foreword.runs.place import is_model
-    from foreword.tasks.task import is_task, known
+    from foreword.tasks.task import is_pairs, is_task, known
 
-    tasks = [word for word in given if is_task(word) and not Path(word).is_dir()]
+    tasks = [word for word in given if not Path(word).is_dir() and (is_task(word) or is_pairs(word))]
     models = [word for word in given if word not in tasks and word != "bits"]
     unknown = [word for word in models if not is_model(word)]
     models_there(
@@ -224,13 +339,11 @@ def ask_tasks(words: Subjects, how: Asking) -> Report:
     from foreword.tasks import task as tasks
 
     loaded = [task for word in words.tasks for task in tasks.load(word, how.data)]
-    for task in loaded:
-        (first, *_), _ = task.examples(
-            1
-        )  # a missing file, or shots that are not there, are said before anything is asked
+    for task in loaded:  # a missing file, or shots that are not there, are said before anything is asked
+        (first, *_), _ = task.examples(1)
         task.prompt(first, shots_for(task, first, how.shots), how.seed)
     opened = [load(path, how.precision) for path in words.models]
-    asked = [PromptedModel(one.name, one.language_model, one.tokenizer) for one in opened]
+    asked = [PromptedModel.of(one) for one in opened]
     found: dict[str, list[TaskResult]] = {one.name: [] for one in asked}
     with ticking("evaluate") as ticker:
         for place, (one, task) in enumerate((one, task) for one in asked for task in loaded):

@@ -3,13 +3,42 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foreword.basics.files import JsonObject
-from foreword.cli.options import Device, Json, Set
+from foreword.cli.options import Columns, Device, Json, Processes, Set, Shard, TaskData
+
+if TYPE_CHECKING:
+    from foreword.tasks.labelled_task import LabelledTask
+    from foreword.transfer.first_model import Wish
+
+
+Kind = Annotated[
+    str,
+    typer.Option(
+        help="What a file's columns are for: classify, pair, similarity, choice, span, tag or rank. [default: guessed]"
+    ),
+]
+Rate = Annotated[
+    float | None, typer.Option(help="[default: the published one, larger for narrower networks; 1e-3 with --features]")
+]
+Features = Annotated[
+    str, typer.Option(help="Freeze the model; a linear layer or LSTMs (bilstm) read a mixture of its layers.")
+]
+SelfTrain = Annotated[
+    list[Path] | None,
+    typer.Option("--self-train", help="Word vectors: text that is labelled and learned from too, if that helps."),
+]
+Network = Annotated[
+    str, typer.Option(help="Word vectors: become the token table of this recipe's network (lstm, gpt2:laptop).")
+]
+Seeds = Annotated[
+    int, typer.Option(min=1, help="Word vectors: so many draws of --labels. (A path with {seed}: other vectors each.)")
+]
 
 
 def finetune(
@@ -18,48 +47,44 @@ def finetune(
         str, typer.Argument(help="A known task, a task file, a csv, tsv or jsonl with named columns, or glue.")
     ],
     out: Annotated[Path | None, typer.Option("--out", help="The run folder. [default: runs/MODEL-TASK]")] = None,
-    data: Annotated[Path | None, typer.Option("--data", help="The folder of a known task's data.")] = None,
-    kind: Annotated[
-        str,
-        typer.Option(
-            help="What a file's columns are for: classify, pair, similarity, choice, span, tag or rank. [default: guessed]"
-        ),
-    ] = "",
-    columns: Annotated[
-        str, typer.Option(help="Names of the columns, as label,text, if a csv or tsv has no first line.")
-    ] = "",
-    dev: Annotated[
-        Path | None, typer.Option("--dev", help="Examples that choose. [default: a tenth of the file]")
-    ] = None,
-    test: Annotated[
-        Path | None, typer.Option("--test", help="Examples that are scored once. [default: a tenth]")
-    ] = None,
-    labels: Annotated[
-        int | None, typer.Option(help="Train on so many examples only; classes keep their shares.")
-    ] = None,
-    learning_rate: Annotated[
-        float | None,
-        typer.Option(help="[default: the published one, larger for narrower networks; 1e-3 with --features]"),
-    ] = None,
+    data: TaskData = None,
+    kind: Kind = "",
+    columns: Columns = "",
+    dev: Annotated[Path | None, typer.Option("--dev", help="Examples that choose. [default: a tenth]")] = None,
+    test: Annotated[Path | None, typer.Option("--test", help="Examples scored once. [default: a tenth]")] = None,
+    labels: Annotated[int | None, typer.Option(help="Train on so many; classes keep their shares.")] = None,
+    learning_rate: Rate = None,
     batch_size: Annotated[int, typer.Option(help="Examples in a step.")] = 32,
     epochs: Annotated[float, typer.Option(help="Passes over the examples.")] = 3.0,
     seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
-    features: Annotated[
-        str, typer.Option(help="Freeze the model; a linear layer or LSTMs (bilstm) read a mixture of its layers.")
-    ] = "",
+    features: Features = "",
+    network: Network = "",
+    self_train: SelfTrain = None,
+    seeds: Seeds = 1,
     settings: Set = None,
     device: Device = "auto",
+    processes: Processes = "auto",
+    shard: Shard = False,
     as_json: Json = False,
 ) -> None:
     """Fine-tune a model on a labelled task: keep the weights that are best on dev, score them on dev and test.
 
+    A table of word vectors (`foreword train word2vec`) is put beside TF-IDF, and read by logistic regression.
     The same command continues an interrupted run. report.html in the run folder shows results and mistakes. --set also
     takes init, layers, aux and patience (--set patience=3). Several seeds, settings or models: `foreword study`.
     """
-    from foreword.cli.preparing import models_there
+    from foreword.cli.preparing import models_there, start_processes
 
-    models_there(model)
+    models_there(str(model).replace("{seed}", "0"))
     from foreword.tasks.labelled_task import load
+
+    read = partial(load, task, data, kind, dev, test, columns.split(",") if columns else ())
+    if on_vectors(model) and not network:
+        from foreword.transfer.first_model import Wish
+
+        fit_vectors(str(model), read(), out, Wish(labels, seed, seeds, tuple(self_train or ())), as_json)
+        return
+    only_for_vectors({"--self-train": self_train, "--seeds": seeds > 1}, model, task)
     from foreword.training.hardware import Hardware
     from foreword.transfer import finetune_report
     from foreword.transfer.finetune import finetune as tune
@@ -68,23 +93,17 @@ def finetune(
 
     own, more = split_settings(settings or [], ("init", "layers", "aux", "patience"))
     how = Tuning(
-        epochs=epochs,
-        batch_size=batch_size,
-        learning_rate=learning_rate,
-        seed=seed,
-        labels=labels,
-        features=features,
-        settings=tuple(more),
-        **own,
+        epochs, batch_size, learning_rate, seed, labels, features=features, network=network, settings=tuple(more), **own
     )
-    hardware = Hardware.choose(device, "auto", "off", False)
+    start_processes(processes)
+    hardware = Hardware.choose(device, "auto", "off", False, shard)
     if task == "glue":
         from foreword.transfer import glue
 
         benchmark = glue.report(model, out or Path("runs") / f"{model.name}-glue", data, how, hardware)
         benchmark.show(as_json)
         return
-    labelled = load(task, data, kind, dev, test, columns.split(",") if columns else ())
+    labelled = read()
     folder = out or Path("runs") / f"{model.name}-{labelled.name}".replace("/", "-")
     run = tune(folder_of(model, labelled), labelled, folder, how, hardware)
     report = finetune_report.report(run, {"": labelled})
@@ -92,6 +111,32 @@ def finetune(
     report.show(as_json)
     if not as_json:
         print(run.path)
+
+
+def fit_vectors(model: str, task: LabelledTask, out: Path | None, wish: Wish, as_json: bool) -> None:
+    from foreword.transfer.first_model import fit_labels
+
+    folder = out or Path("runs") / f"{Path(model).name}-{task.name}".replace("/", "-").replace("-{seed}", "")
+    fit_labels(model, task, folder, wish).show(as_json)
+    if not as_json:
+        print(folder)
+
+
+def on_vectors(model: Path) -> bool:
+    """Whether it is a table of vectors, which needs no torch."""
+    from foreword.vectors.words import config_of
+
+    return config_of(Path(str(model).replace("{seed}", "0"))) is not None
+
+
+def only_for_vectors(options: JsonObject, model: Path, task: str) -> None:
+    from foreword.basics.messages import Fault
+
+    if idle := [name for name, said in options.items() if said]:
+        raise Fault(
+            f"{' and '.join(idle)} is for tables of word vectors, and {model} is a network.",
+            f"Several seeds of a network:  foreword study {model} {task} --seeds 5",
+        )
 
 
 def split_settings(settings: Sequence[str], names: Sequence[str]) -> tuple[JsonObject, list[str]]:

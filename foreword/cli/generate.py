@@ -65,18 +65,7 @@ def generate(
     for place, one in enumerate(found):
         prompt = given[place // n]
         if as_json:
-            print(
-                json.dumps(
-                    {
-                        "prompt": prompt,
-                        "text": one.text,
-                        "reason": one.reason,
-                        "tokens": len(one.ids),
-                        "log_probability": one.log_probability,
-                        **asdict(one.pace),
-                    },
-                    ensure_ascii=False,
-                )
-            )
+            about = {"reason": one.reason, "tokens": len(one.ids), "log_probability": one.log_probability}
+            print(json.dumps({"prompt": prompt, "text": one.text, **about, **asdict(one.pace)}, ensure_ascii=False))
         else:
             print(f"--- {place + 1} of {len(found)}\n{prompt}{one.text}")

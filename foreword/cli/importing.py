@@ -1,4 +1,4 @@
-"""`foreword import`: a Hugging Face directory -> a run."""
+"""`foreword import`: a Hugging Face directory, an ARPA file or a file of word vectors -> a run."""
 
 from __future__ import annotations
 
@@ -11,22 +11,28 @@ from foreword.cli.options import Out
 
 
 def import_(
-    source: Annotated[Path, typer.Argument(help="A Hugging Face directory.")],
+    source: Annotated[
+        Path, typer.Argument(help="A Hugging Face directory, an ARPA file of words, or a file of word vectors.")
+    ],
     out: Out,
 ) -> None:
     """Bring a model in: every tensor accounted for, then written as a run.
 
     It reads safetensors of these model types: bert, gpt2 (also DialoGPT), gpt_neo, nanochat, openai-gpt; and any model folder of
-    Foreword's own. Fine-tuned classes come with their task head; `foreword predict` then labels text with them.
+    Foreword's own; and word vectors as word2vec, GloVe and fastText write them (.txt, .vec, .bin). Fine-tuned classes come with
+    their task head; `foreword predict` then labels text with them.
     """
     from foreword.cli.preparing import models_there
 
     models_there(source)
     from foreword.networks.base import Model
     from foreword.runs.moving import bring_in
+    from foreword.vectors.table import VectorTable
 
     run, loaded = bring_in(source, out)
     model, size = loaded.model, "counts"
     if isinstance(model, Model):
         size = f"{len(model.weights())} tensors, {model.parameter_count():,} parameters"
+    elif isinstance(model, VectorTable):
+        size = f"{len(model.vectors):,} vectors of {model.width}"
     print(f"{loaded.recipe.name}: {size}; run in {run.path}")

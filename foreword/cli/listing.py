@@ -16,7 +16,7 @@ def list_(
     """List what there is. Tasks that can be learned say the kind: (finetune: pair)."""
     import json
 
-    from foreword import batches, counts, networks, objectives, tokens
+    from foreword import batches, counts, networks, objectives, tokens, vectors
     from foreword.assembly.catalogue import entries
     from foreword.basics.messages import Fault, did_you_mean
     from foreword.tasks import task
@@ -25,10 +25,10 @@ def list_(
         rows = [(entry.name, entry.about, {"sizes": ", ".join(entry.sizes)}) for entry in entries()]
     else:
         tables = {
-            "networks": [networks.KINDS, counts.KINDS],
+            "networks": [networks.KINDS, counts.KINDS, vectors.KINDS],
             "objectives": [objectives.KINDS, objectives.LABELLED],
             "tokenizers": [tokens.KINDS],
-            "cuts": [batches.CUTS, batches.LABELLED],
+            "cuts": [batches.CUTS, vectors.CUTS, batches.LABELLED],
         }
         if what == "tasks":
             learned = task.learned()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Annotated
 
 import typer
 
 from foreword.basics.messages import Fault, RunFailed
+from foreword.basics.processes import launched
 from foreword.basics.version import VERSION
 from foreword.cli import (
+    average,
     chat,
     check,
     corpus,
@@ -23,15 +26,18 @@ from foreword.cli import (
     harness,
     importing,
     listing,
+    marks,
     plan,
     predict,
     preview,
     probe,
+    rescore,
     show,
     study,
     testing,
     tokens,
     train,
+    translate,
     tree,
 )
 from foreword.cli.moved import check_moved
@@ -62,18 +68,22 @@ def _root(
 
 VERBS = (
     ("tokens", tokens.tokens, "Text -> a tokenizer and a store of ids."),
+    ("marks", marks.marks, "Words, phrases and entities noted in a store."),
     ("preview", preview.preview, "What exactly a network would see and guess."),
     ("plan", plan.plan, "What a training needs, and how long it takes."),
     ("train", train.train, "A recipe and text -> a run."),
     ("finetune", finetune.finetune, "A model and a labelled task -> a run."),
     ("study", study.study, "Several seeds, settings or models, compared."),
+    ("average", average.average, "The mean of saved steps or models -> a run."),
     ("predict", predict.predict, "Label new text with a fine-tuned run."),
     ("test", testing.score_runs, "Score fine-tuned runs on labelled data."),
     ("evaluate", evaluate.evaluate, "Bits per byte of held-out text; tasks."),
+    ("rescore", rescore.rescore, "Choose among hypotheses with a language model."),
     ("dialogue", dialogue.dialogue, "Score replies to people's prompts."),
     ("probe", probe.probe, "Do labelled pairs give their labels away?"),
     ("generate", generate.generate, "Continue a text."),
     ("chat", chat.chat, "Talk with a model."),
+    ("translate", translate.translate, "Write a target for every line of a file."),
     ("import", importing.import_, "A Hugging Face directory -> a run."),
     ("export", export.export, "A run -> a folder or file for other programs."),
     ("check", check.check, "Is this recipe right?"),
@@ -101,14 +111,33 @@ app.command("harness", short_help="Ask a model with lm-evaluation-harness.", con
 )
 
 
+def _end_with(fault: Fault) -> int:
+    """Tell of a fault; of one that ends several processes, once."""
+    if launched():
+        from foreword.training.processes import tell
+
+        return tell(fault)
+    print(fault, file=sys.stderr)
+    return fault.code
+
+
 def main() -> None:
     """Run the program: 0 ok, 1 the work failed, 2 the command or its input was wrong, 130 interrupted."""
+    if launched():
+        os.environ.setdefault("TORCH_CPP_LOG_LEVEL", "FATAL")  # what is wrong is said below, once
     try:
         check_moved(sys.argv[1:])
         app()  # typer itself ends with 2 for a wrong command, 130 for Ctrl-C
     except Fault as fault:
-        print(fault, file=sys.stderr)
-        sys.exit(fault.code)
+        sys.exit(_end_with(fault))
+    except RuntimeError as error:
+        if not launched():
+            raise
+        from foreword.training.processes import gone
+
+        if (lost := gone(error)) is None:
+            raise
+        sys.exit(_end_with(lost))
     except OSError as error:  # a folder that may not be written, a name that is a file, a full disk
         print(f"{error.filename or 'a file'} could not be used: {error.strerror}.", file=sys.stderr)
         sys.exit(RunFailed.code)

@@ -10,10 +10,7 @@ STUDY = "foreword study"
 EXAMPLE = f"For example:  {STUDY} MODEL TASK --seeds 5 --labels 64,all --compare scratch"
 OPTIONS = {
     "finetune": {
-        **{
-            name: f"{name} is an option of {STUDY}."
-            for name in ("--seeds", "--grid", "--restarts", "--compare", "--ensemble")
-        },
+        **{name: f"{name} is an option of {STUDY}." for name in ("--grid", "--restarts", "--compare", "--ensemble")},
         "--multi": "--multi is a recipe: foreword train mt-dnn --from MODEL --data TASK TASK.",
         "--curve": f"--curve is --labels of {STUDY}.",
         "--at-once": f"--at-once is --jobs of {STUDY}.",

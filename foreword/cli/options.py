@@ -18,8 +18,29 @@ Sources = Annotated[
         help="A store, or text (a store is then made of it first). Several are mixed: --data web=0.6 --data books=0.4.",
     ),
 ]
+MaybeSources = Annotated[list[str] | None, Sources.__metadata__[0]]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
 Documents = Annotated[str, typer.Option(help="How files become documents: auto, file, paragraph, line or dialogues.")]
 Column = Annotated[str, typer.Option(help="The column or key that holds the text, in jsonl, csv and parquet.")]
 Out = Annotated[Path, typer.Option("--out", help="Where the result goes.")]
+Budget = Annotated[str | None, typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")]
+Precision = Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16: in what the network multiplies.")]
+TaskData = Annotated[Path | None, typer.Option("--data", help="The folder of a known task's data.")]
+Columns = Annotated[str, typer.Option(help="Names of the columns, as label,text, if a csv or tsv has no first line.")]
 Device = Annotated[str, typer.Option(help="auto (the fastest there is), cpu, cuda or mps.")]
+WorkerCount = Annotated[
+    int | None, typer.Option("--workers", help="Processes. [default: one to a core, or all of the cluster]")
+]
+Cluster = Annotated[
+    str,
+    typer.Option(
+        help="Work on a Ray cluster: auto starts one on this machine, ray://HEAD:10001 or HEAD:6379 joins one."
+    ),
+]
+Processes = Annotated[
+    str, typer.Option(help="Processes that train together on this machine; auto: several where that is faster.")
+]
+Shard = Annotated[
+    bool,
+    typer.Option("--shard", help="Share the weights out among the processes (FSDP), for models too large for one."),
+]

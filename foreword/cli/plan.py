@@ -6,61 +6,85 @@ from typing import Annotated
 
 import typer
 
-from foreword.cli.options import Device, Json, Set, Size
+from foreword.cli.options import Budget, Device, Json, Precision, Set, Size
+
+Stores = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data", help="A store to train on, for epochs and its vocabulary. Several: --data web=0.6 --data books=0.4."
+    ),
+]
+PlannedProcesses = Annotated[
+    int | None, typer.Option(min=1, help="Plan for so many processes, one to a device, with DDP and with FSDP.")
+]
 
 
 def plan(
     recipe: Annotated[str, typer.Argument(help="A recipe's name or file.")],
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data",
-            help="A store to train on, for epochs and its vocabulary. Several: --data web=0.6 --data books=0.4.",
-        ),
-    ] = None,
+    data: Stores = None,
     size: Size = "",
-    budget: Annotated[
-        str | None, typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")
-    ] = None,
+    budget: Budget = None,
     settings: Set = None,
     device: Device = "auto",
-    precision: Annotated[
-        str, typer.Option(help="auto, float32, bfloat16 or float16: in what the network multiplies.")
-    ] = "auto",
-    probe: Annotated[
-        bool, typer.Option("--probe/--no-probe", help="Time a few seconds of work on this machine.")
-    ] = True,
+    precision: Precision = "auto",
+    processes: PlannedProcesses = None,
+    device_memory: Annotated[str | None, typer.Option(help="What a device has, if not this machine: 80GB.")] = None,
+    device_speed: Annotated[str | None, typer.Option(help="Its peak in that precision: 312TFLOPS.")] = None,
+    interconnect: Annotated[str | None, typer.Option(help="What it can send: 100GB/s or 400Gbit/s.")] = None,
+    probe: Annotated[bool, typer.Option("--probe/--no-probe", help="Time a few seconds of work here.")] = True,
     as_json: Json = False,
 ) -> None:
     """Say what a recipe needs: parameters, memory, work for a token, what fits, and how long its budget would take."""
     import json
 
     from foreword.basics.messages import Fault
+    from foreword.basics.units import parse_bandwidth, parse_memory, parse_speed
     from foreword.cli.preparing import check_text, recipe_for, settings_with, weighed
 
     given = settings_with(settings, budget)
     chosen = recipe_for(recipe, size, given)  # first: a mistyped name need not wait for the rest to be imported
     check_text(chosen)
+    memory = parse_memory(device_memory, "--device-memory") if device_memory else None
+    speed = parse_speed(device_speed, "--device-speed") if device_speed else None
+    linked = parse_bandwidth(interconnect, "--interconnect") if interconnect else None
+    from foreword.runs.distributed import Devices, hardware_elsewhere
     from foreword.runs.plan import lines
     from foreword.runs.plan import plan as planned
-    from foreword.tokens.store import TokenStore
+    from foreword.tokens.store import TokenStore, is_store
     from foreword.tokens.vocabulary import Vocabulary
     from foreword.training.hardware import Hardware
+    from foreword.vectors.table import VectorTableSpec
 
-    hardware = Hardware.choose(device, precision, "off")
+    devices = Devices(processes or 1, memory, speed, linked)
+    hardware = hardware_elsewhere(precision) if devices.elsewhere else Hardware.choose(device, precision, "off")
     vocabulary = Vocabulary(getattr(chosen.tokenizer, "vocabulary", 256), -1, ())
     sources: dict[str, tuple[int, float]] = {}
-    parts = weighed(data or [])
+    parts, documents = weighed(data or []), 0
     for path, weight in parts:
-        if not (path / "store.json").is_file():
+        if not is_store(path):
             raise Fault(
                 f"{path} is not a store: how many tokens it has is not known.",
                 f"Make one:  foreword tokens {path} --out STORE",
             )
         store = TokenStore.open(path, "train")
-        vocabulary = store.tokenizer.vocabulary()
+        vocabulary, documents = store.tokenizer.vocabulary(), documents + store.documents
         sources[str(path)] = store.tokens, weight / sum(other for _, other in parts)
-    found = planned(chosen, vocabulary, hardware, sources, probe)
+    if isinstance(chosen.network, VectorTableSpec):
+        joined = getattr(chosen.objective, "joined", 1)
+        each, own = chosen.network.parameters(1, 0, joined), chosen.network.parameters(0, 1, joined)
+        total = chosen.network.parameters(vocabulary.size, documents, joined) if sources else None
+        words = f"{each:,} parameters a word" + f" and {own:,} a document" * bool(own)
+        said = {"recipe": chosen.name, "size": chosen.size, "parameters": total}
+        said |= {"parameters_per_word": each, "parameters_per_document": own}
+        print(
+            json.dumps(said)
+            if as_json
+            else f"{chosen.name}: {f'{total:,} parameters' if total else words}, 4 bytes each"
+        )
+        return
+    found = planned(
+        chosen, vocabulary, hardware, sources, probe, devices if devices != Devices() or processes else None
+    )
     if as_json:
         print(json.dumps(found))
         return

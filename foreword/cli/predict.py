@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from foreword.cli.options import Json
+from foreword.basics.files import JsonObject
+from foreword.cli.options import Columns, Json
 
 
 def predict(
@@ -20,18 +21,23 @@ def predict(
         ),
     ],
     task: Annotated[str, typer.Option("--task", help="Which task, of a run that was fine-tuned on several.")] = "",
-    columns: Annotated[
-        str, typer.Option(help="Names of the columns, as a,b,c, if a csv or tsv has no first line.")
-    ] = "",
+    columns: Columns = "",
     out: Annotated[Path | None, typer.Option("--out", help="Write the answers to this file, as jsonl.")] = None,
     as_json: Json = False,
 ) -> None:
     """The answer for each example: a class, a number, the right choice, a stretch of text, tags, or a score."""
-    from foreword.basics.files import write_text
     from foreword.cli.preparing import models_there
 
     models_there(run)
     from foreword.basics.progress import say
+    from foreword.transfer.vector_classifier import is_classifier
+
+    if is_classifier(run):
+        from foreword.transfer.first_model import answers
+
+        answered = answers(run, file, columns.split(",") if columns else ())
+        show(answered, out, as_json)
+        return
     from foreword.transfer.kinds.base import prediction_record
     from foreword.transfer.predict import Predictor
 
@@ -44,8 +50,16 @@ def predict(
         {name: value for name, value in prediction_record(example, answer).items() if name != "label"}
         for example, answer in zip(examples, said.answers)
     ]
+    show(rows, out, as_json)
+
+
+def show(rows: list[JsonObject], out: Path | None, as_json: bool) -> None:
+    """Each answer on a line, or all in a file."""
+    from foreword.basics.files import write_json_lines
+    from foreword.basics.progress import say
+
     if out is not None:
-        write_text(out, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+        write_json_lines(out, rows)
         say(f"{len(rows):,} answers in {out}")
         return
     for row in rows:

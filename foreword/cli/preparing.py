@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.basics.files import JsonObject, cache_folder, whole_folder, write_folder
 from foreword.basics.messages import Fault, Faults, did_you_mean
+from foreword.basics.processes import launched
 from foreword.basics.progress import say
 
 if TYPE_CHECKING:
@@ -68,20 +70,34 @@ def store_for(
     """The store to train on: `data` itself if it is one, else one made from the text there (and kept for the next time)."""
     check_text(recipe)
     from foreword.text import reading
-    from foreword.tokens.build import build_store
+    from foreword.tokens.build import FRACTIONS, build_store
     from foreword.tokens.turns import SKIPPED
+    from foreword.vectors.table import VectorTableSpec
 
     if (data / "store.json").is_file():
         return data
     if documents == "auto" and SKIPPED in recipe.batches.marks:
         documents = "dialogues"  # the recipe's rows are made of turns
+    fractions = (
+        (1.0, 0.0, 0.0) if isinstance(recipe.network, VectorTableSpec) else FRACTIONS
+    )  # nothing is held out of vectors
     said = f"{documents}|{column}|{tokenizer.fingerprint if tokenizer else recipe.tokenizer.model_dump_json()}"
+    said += "" if fractions == FRACTIONS else f"|{fractions}"
+    said += "" if recipe.units is None else f"|{recipe.units.content()}"
     key = hashlib.blake2b(f"{reading.fingerprint([data])}|{said}".encode(), digest_size=6).hexdigest()
     out = cache_folder() / "stores" / f"{data.resolve().stem}-{key}"
     if not (out / "store.json").is_file():
         say(f"{data} is text: making a store of it in {out}")
         out.parent.mkdir(parents=True, exist_ok=True)
-        build_store([data], out, tokenizer or recipe.tokenizer, documents=documents, column=column)
+        build_store(
+            [data],
+            out,
+            tokenizer or recipe.tokenizer,
+            documents=documents,
+            fractions=fractions,
+            column=column,
+            units=recipe.units,
+        )
     else:
         say(f"{data} is text: using the store made of it before, {out}")
     return out
@@ -183,3 +199,29 @@ def recipe_for(name: str, size: str, settings: Sequence[str] | None) -> Recipe:
     from foreword.assembly import loader
 
     return loader.load(name, size, settings or [])
+
+
+def start_processes(wanted: str) -> None:
+    """Have so many processes carry out this command, and end as they end. One goes on here, and so does one of several."""
+    from foreword.training import processes
+
+    if launched():
+        if wanted != "auto":
+            raise Fault("torchrun has started these processes already.", "Leave out --processes.")
+        return
+    if wanted == "auto":
+        return
+    if not wanted.isdecimal() or int(wanted) < 1:
+        raise Fault(f"--processes {wanted}: it can be auto, or a number of processes.")
+    if int(wanted) > 1:
+        processes.launch(int(wanted), without_option(sys.argv[1:], "--processes"))
+        raise SystemExit(0)
+
+
+def without_option(arguments: Sequence[str], option: str) -> list[str]:
+    """The arguments of a command without one option and its value."""
+    found = list(arguments)
+    while option in found:
+        at = found.index(option)
+        del found[at : at + 2]
+    return [one for one in found if not one.startswith(f"{option}=")]

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from foreword.cli.options import Json
+from foreword.cli.options import Json, TaskData
 
 
 def probe(
@@ -24,7 +24,7 @@ def probe(
     smoothing: Annotated[
         float, typer.Option(min=0, help="Added to every count before PMI; smaller for small sets.")
     ] = 100.0,
-    data: Annotated[Path | None, typer.Option("--data", help="The folder of the tasks' data.")] = None,
+    data: TaskData = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Also write report.html, probe.json and cues.svg into this folder.")
     ] = None,
@@ -43,7 +43,7 @@ def probe(
     from foreword.transfer.baselines import words
 
     for other in others:
-        cross_dataset.meanings(cross_dataset.LearnedLabels(learned.name, (learned.kind,), learned.labels), other)
+        cross_dataset.meanings(cross_dataset.ScoredModel(learned.name, (learned.kind,), learned.labels), other)
     found = artefacts.blind(learned, side)
     both = words(learned, name="both texts")
     who = cross_dataset.of_baseline(learned, both)

@@ -14,39 +14,34 @@ if TYPE_CHECKING:
     from foreword.report import Report
     from foreword.training.hardware import Hardware
 
+Vary = Annotated[
+    list[str] | None,
+    typer.Option("--vary", help="Values of a setting: section.key=value,value. May be repeated; all combinations run."),
+]
+Compare = Annotated[
+    list[str] | None,
+    typer.Option(
+        help="Also start from: scratch, shuffled, shuffled-labels, or another model's folder. May be repeated."
+    ),
+]
+
 
 def study(
     subject: Annotated[str, typer.Argument(help="A model to fine-tune, a recipe to train, or a study file (toml).")],
     task: Annotated[str, typer.Argument(help="The labelled task a model is fine-tuned on.")] = "",
-    data: Annotated[
-        str, typer.Option("--data", help="A store or text to train on; or the folder of a known task.")
-    ] = "",
+    data: Annotated[str, typer.Option("--data", help="A store or text; or the folder of a known task.")] = "",
     out: Annotated[str, typer.Option("--out", help="Where the runs go. [default: runs/NAME-study]")] = "",
-    seeds: Annotated[
-        int | None, typer.Option(help="Runs of each setting, each with its own seed. [default: 5]")
-    ] = None,
-    vary: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--vary", help="Values of a setting: section.key=value,value. May be repeated; all combinations run."
-        ),
-    ] = None,
+    seeds: Annotated[int | None, typer.Option(help="Runs of each setting. [default: 5]")] = None,
+    vary: Vary = None,
     labels: Annotated[str, typer.Option(help="Numbers of labels, as 16,64,all or 1%,10%,100%: a label curve.")] = "",
     learning_rate: Annotated[str, typer.Option(help="Of several, as 3e-4,1e-3, dev chooses.")] = "",
     layers: Annotated[str, typer.Option(help="Layers transferred, as 0,2,all; the others are re-initialised.")] = "",
-    compare: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="Also start from: scratch, shuffled, shuffled-labels, or another model's folder. May be repeated."
-        ),
-    ] = None,
+    compare: Compare = None,
     epochs: Annotated[float | None, typer.Option(help="Of each fine-tuning run. [default: 3]")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Of each fine-tuning run. [default: 32]")] = None,
     grid: Annotated[bool, typer.Option("--grid", help="BERT's learning rates and batch sizes; dev chooses.")] = False,
     restarts: Annotated[int, typer.Option(help="Restart a seed that collapsed, at most so often.")] = 0,
-    ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="Also the mean of the predictions of all seeds.")
-    ] = False,
+    ensemble: Annotated[bool, typer.Option("--ensemble", help="Also the mean prediction of all seeds.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Runs in parallel. [default: measured]")] = None,
     size: Size = "",
     settings: Set = None,
@@ -55,17 +50,11 @@ def study(
 ) -> None:
     """Compare settings, controls and models over several seeds: means, spread, and which differences are significant.
 
-    --set also takes what `foreword finetune` and a study file take: --set features=linear, --set budget=500.
+    --set also takes what `foreword finetune` and a study file take: --set features=linear, --set budget=500; and
+    --set cluster=auto (or ray://HEAD:10001), which sends the runs to a Ray cluster.
     What is finished is not repeated when the same command is given again; report.html and study.json have it all.
     """
-    from foreword.assembly.catalogue import find
-    from foreword.basics import toml
-    from foreword.cli.preparing import models_there
-
-    if task:
-        models_there(subject)
-    elif not Path(subject).exists():
-        find(subject)  # a mistyped name need not wait for the rest to be imported
+    _there(subject, task)  # a mistyped name need not wait for the rest to be imported
     from foreword.compare.study_file import finetune_study, read_study
     from foreword.training.hardware import Hardware
 
@@ -86,12 +75,7 @@ def study(
         "jobs": jobs,
         "size": size,
     }
-    options = {name: value for name, value in given.items() if value not in (None, "") and value is not False}
-    options |= {"vary": dict(_parts(one, "--vary") for one in vary)} if vary else {}
-    pairs = dict(_parts(one, "--set") for one in settings or [])
-    options |= {key: toml.value(value) for key, value in pairs.items() if "." not in key}
-    options |= {"set": section} if (section := {key: value for key, value in pairs.items() if "." in key}) else {}
-    spec = read_study(subject, options)
+    spec = read_study(subject, _options(given, vary or [], settings or []))
     if spec.model:
         report, folder = finetune_study(spec, Hardware.choose(device, compile="off"))
     else:
@@ -102,15 +86,38 @@ def study(
         print(folder)
 
 
+def _there(subject: str, task: str) -> None:
+    from foreword.assembly.catalogue import find
+    from foreword.cli.preparing import models_there
+
+    if task:
+        models_there(subject)
+    elif not Path(subject).exists():
+        find(subject)
+
+
+def _options(given: dict[str, object], vary: list[str], settings: list[str]) -> dict[str, object]:
+    """What was said, under the names of a study file."""
+    from foreword.basics import toml
+
+    options = {name: value for name, value in given.items() if value not in (None, "") and value is not False}
+    options |= {"vary": dict(_parts(one, "--vary") for one in vary)} if vary else {}
+    pairs = dict(_parts(one, "--set") for one in settings)
+    options |= {key: toml.value(value) for key, value in pairs.items() if "." not in key}
+    section = {key: value for key, value in pairs.items() if "." in key}
+    return options | ({"set": section} if section else {})
+
+
 def _trained(spec: StudySpec, hardware: Hardware) -> tuple[Report, Path]:
     from foreword.cli.preparing import store_for
     from foreword.compare.study_file import training_runs
     from foreword.compare.training_study import report, training_study
 
     jobs = training_runs(spec)
-    store = store_for(jobs[0].recipe, Path(spec.data), spec.documents, spec.column)
+    with hardware.ranks.first_rank_first():
+        store = store_for(jobs[0].recipe, Path(spec.data), spec.documents, spec.column)
     title = f"{jobs[0].recipe.name}: {', '.join(spec.varied()) or f'{spec.seeds} seeds'}"
-    return report(training_study(jobs, store, spec.jobs, hardware), title), jobs[0].folder.parent
+    return report(training_study(jobs, store, spec.jobs, hardware, spec.cluster), title), jobs[0].folder.parent
 
 
 def _parts(text: str, option: str) -> tuple[str, str]:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from foreword.cli.options import Json
+from foreword.cli.options import Json, TaskData
 
 
 def score_runs(
@@ -18,7 +18,7 @@ def score_runs(
             help="Fine-tuned runs; tasks of the kind they learned, or csv, tsv or jsonl files.",
         ),
     ],
-    data: Annotated[Path | None, typer.Option("--data", help="The folder of a known task's data.")] = None,
+    data: TaskData = None,
     limit: Annotated[int | None, typer.Option(help="At most this many examples of each.")] = None,
     examples: Annotated[
         Path | None, typer.Option("--examples", help="Write every label and prediction here, as jsonl.")

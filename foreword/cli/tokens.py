@@ -8,7 +8,16 @@ from typing import Annotated
 
 import typer
 
-from foreword.cli.options import Column, Documents, Json, Out
+from foreword.cli.marks import Capitals, Entities, Phrases, units_for
+from foreword.cli.options import Cluster, Column, Documents, Json, Out, WorkerCount
+
+Minimum = Annotated[
+    int | None, typer.Option(help="What is seen less often becomes no token: words are unknown, pairs are not merged.")
+]
+Marks = Annotated[str, typer.Option(help="What to note of each token: sentence_end, word_start; or none.")]
+
+
+Words = Annotated[str, typer.Option(help="Note where words begin: auto, plain, jieba, spaces (`foreword marks`).")]
 
 
 def tokens(
@@ -25,23 +34,24 @@ def tokens(
     ] = "byte_bpe",
     vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has at most.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="Lower-case the text (kinds that can).")] = None,
-    minimum: Annotated[
-        int | None,
-        typer.Option(help="What is seen less often becomes no token: words are unknown, pairs are not merged."),
-    ] = None,
+    minimum: Minimum = None,
     documents: Documents = "auto",
     column: Column = "text",
     splits: Annotated[
         str, typer.Option(help="Shares of train/valid/test; a document's own text decides where it goes.")
     ] = "0.9/0.05/0.05",
-    marks: Annotated[
-        str, typer.Option(help="What to note of each token: sentence_end, word_start; or none.")
-    ] = "sentence_end,word_start",
-    workers: Annotated[int | None, typer.Option(help="Processes. [default: all cores]")] = None,
+    marks: Marks = "sentence_end,word_start",
+    words: Words = "",
+    phrases: Phrases = None,
+    entities: Entities = None,
+    capitals: Capitals = False,
+    workers: WorkerCount = None,
+    cluster: Cluster = "",
     as_json: Json = False,
 ) -> None:
     """Make a tokenizer and a store of ids from text, split by share, or as it is given for --train, --valid and --test."""
     from foreword.basics.messages import Fault
+    from foreword.basics.shards import Workers
     from foreword.cli.preparing import chosen_tokenizer, shares
     from foreword.tokens.build import build_store
 
@@ -62,7 +72,10 @@ def tokens(
         column=column,
         fractions=shares(splits),
         marks=names,
-        workers=workers,
+        workers=Workers(workers, cluster),
+        units=units_for(words or "auto", phrases, entities, capitals)
+        if words or phrases is not None or entities or capitals
+        else None,
     )
     if as_json:
         print(json.dumps(facts))
@@ -70,9 +83,6 @@ def tokens(
     for split, part in facts["splits"].items():
         if not part["documents"]:
             continue
-        per = part["bytes"] / max(part["tokens"], 1)
-        print(
-            f"{split:6} {part['documents']:>9,} documents {part['bytes']:>14,} bytes {part['tokens']:>13,} tokens  "
-            f"{per:.2f} bytes per token"
-        )
+        size = f"{part['documents']:>9,} documents {part['bytes']:>14,} bytes {part['tokens']:>13,} tokens"
+        print(f"{split:6} {size}  {part['bytes'] / max(part['tokens'], 1):.2f} bytes per token")
     print(f"store in {out}")

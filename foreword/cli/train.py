@@ -7,47 +7,51 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foreword.cli.options import Column, Device, Documents, Set, Size, Sources
+from foreword.cli.options import Budget, Column, Device, Documents, MaybeSources, Precision, Processes, Set, Shard, Size
 
 if TYPE_CHECKING:
     from foreword.assembly.recipe import Recipe
     from foreword.training.hardware import Hardware
 
+Compile = Annotated[str, typer.Option(help="torch.compile: auto (on a GPU, when the budget repays it), on or off.")]
+AutoBatch = Annotated[
+    bool, typer.Option("--auto-batch", help="A batch too large for the memory is taken in parts; it learns the same.")
+]
+Pairs = Annotated[
+    tuple[Path, Path] | None,
+    typer.Option(
+        "--pairs", help="Two files whose lines belong together: sources and targets.", metavar="SOURCES TARGETS"
+    ),
+]
+Ask = Annotated[
+    list[str] | None,
+    typer.Option("--ask", help="Tasks asked without examples at each evaluation; report.html draws their scores."),
+]
+
 
 def train(
     recipe: Annotated[str, typer.Argument(help="A recipe's name or file, or a run to repeat.")],
-    data: Sources,
+    data: MaybeSources = None,
     more: Annotated[
         list[str] | None, typer.Argument(metavar="[SOURCE=WEIGHT]...", help="More sources of --data.")
     ] = None,
     out: Annotated[Path | None, typer.Option("--out", help="The run folder. [default: runs/NAME]")] = None,
+    pairs: Pairs = None,
     start: Annotated[Path | None, typer.Option("--from", help="A run or model folder to train further.")] = None,
     size: Size = "",
-    budget: Annotated[
-        str | None, typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")
-    ] = None,
+    budget: Budget = None,
     seed: Annotated[int | None, typer.Option(help="Where all chance comes from.")] = None,
     settings: Set = None,
     documents: Documents = "auto",
     column: Column = "text",
     device: Device = "auto",
-    precision: Annotated[
-        str, typer.Option(help="auto, float32, bfloat16 or float16: in what the network multiplies.")
-    ] = "auto",
-    compile: Annotated[
-        str, typer.Option(help="torch.compile: auto (on a GPU, when the budget repays it), on or off.")
-    ] = "auto",
-    auto_batch: Annotated[
-        bool,
-        typer.Option("--auto-batch", help="A batch too large for the memory is taken in parts; it learns the same."),
-    ] = False,
-    tensorboard: Annotated[
-        bool, typer.Option("--tensorboard", help="Write TensorBoard files beside metrics.jsonl.")
-    ] = False,
-    ask: Annotated[
-        list[str] | None,
-        typer.Option("--ask", help="Tasks asked without examples at each evaluation; report.html draws their scores."),
-    ] = None,
+    precision: Precision = "auto",
+    compile: Compile = "auto",
+    auto_batch: AutoBatch = False,
+    processes: Processes = "auto",
+    shard: Shard = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write TensorBoard files.")] = False,
+    ask: Ask = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Check everything, train nothing.")] = False,
 ) -> None:
     """Train a recipe. A run that was stopped goes on where it was when the same command is given again.
@@ -55,35 +59,55 @@ def train(
     A recipe of labelled tasks (mt-dnn) is given their names or files: --data cola sst2 mine.csv, and --from a pretrained model.
     """
     from foreword.assembly.catalogue import find
+    from foreword.basics.messages import Fault
 
     find(recipe)  # a mistyped name is said before torch is imported
-    from foreword.cli.preparing import data_for, recipe_for, settings_with, weighed
+    from foreword.cli.preparing import data_for, recipe_for, settings_with, start_processes, weighed
     from foreword.evaluate.while_training import ZeroShot, training_report
     from foreword.runs.opening import open_model
     from foreword.runs.train import train as train_run
     from foreword.training.hardware import Hardware
+    from foreword.vectors.words import WordVectors, is_vectors
 
     given = settings_with(settings, budget)
     if seed is not None:
         given.append(f"training.seed={seed}")
     chosen = recipe_for(recipe, size, given)
-    sources = [*data, *(more or [])]
+    if bool(pairs) == bool(data):
+        raise Fault("give text, or sources and targets.", "--data TEXT, or --pairs train.en train.de")
+    sources = [*(data or []), *(more or [])]
+    if pairs:
+        from foreword.text.pairs import joined
+
+        sources = [str(joined(*pairs))]
     if not chosen.objective.labelled:
         weighed(sources)
     if dry_run:
         print(f"{chosen.name}: the recipe is right.")
         return
-    hardware = Hardware.choose(device, precision, compile, auto_batch)
+    start_processes(processes)
+    hardware = Hardware.choose(device, precision, compile, auto_batch, shard)
     name = f"{chosen.name}-{chosen.size}" if chosen.size else chosen.name
     if chosen.objective.labelled:
         on_tasks(chosen, sources, start, out or Path("runs") / name, given, hardware)
         return
     known = None if start is None else open_model(start).tokenizer
-    found = data_for(chosen, sources, documents, column, known)
+    with hardware.ranks.first_rank_first():
+        found = data_for(chosen, sources, documents, column, known)
+    folder = out or Path("runs") / name
     zero_shot = ZeroShot([word for words in ask for word in words.split(",")], chosen) if ask else None
-    run = train_run(chosen, found, out or Path("runs") / name, tensorboard, hardware, start, zero_shot)
+    if processes == "auto" and hardware.ranks.world == 1:
+        from foreword.runs.folder import RunFolder
+        from foreword.runs.process_count import fastest_processes
+
+        start_processes(str(fastest_processes(chosen, found, RunFolder(folder), hardware)))
+    run = train_run(chosen, found, folder, tensorboard, hardware, start, zero_shot)
     if ask:
         training_report(run).save(run.path)
+    elif is_vectors(run.path):
+        from foreword.vectors import page
+
+        page.report(WordVectors.opened(run.path)).save(run.path)
     print(run.path)
 
 

@@ -14,17 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.basics.seeds import chance
 from foreword.compare import cross_dataset
 from foreword.compare.cross_dataset import CrossResult
 from foreword.report import Plot, Report, Section, Table, Text
 from foreword.report.plots import COLOURS, GREY
-from foreword.tasks.confidence import Interval
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import Share, difference
+from foreword.tasks.metrics import PairedDifference, Share, difference
 from foreword.text.words import mostly_chinese
 from foreword.transfer.baselines import Baseline, majority, words
+from foreword.transfer.label_subset import exchanged
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,34 +40,27 @@ class Blind:
     blind: Baseline
     commonest: Baseline
     shuffled: Baseline  # learned from labels drawn by lot: what is left is chance
-    above: float  # accuracy above the commonest class
-    interval: Interval
+    above: PairedDifference  # accuracy above the commonest class
     easy: tuple[Example, ...]  # of test: what the blind classifier gets right ...
     hard: tuple[Example, ...]  # ... and wrong: where a model has to read both
 
 
 def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
     """The classifier that never sees the other side, beside the commonest class and a control."""
-    _need_pairs(task)
+    if not (task.learn.has_classes and len(task.learn.reads) == 2):
+        raise Fault(
+            f"{task.name} is {task.learn.in_words}: there is no second text to be blind to.", "Probe a task of pairs."
+        )
     accuracy = replace(task, learn=task.learn.model_copy(update={"metrics": ("accuracy",)}))
     seeing = words(accuracy, seen=(SIDES[side],), name=f"{side} text only")
     commonest = majority(accuracy)
     right = [
         [example.label == guess for example, guess in zip(task.test, one.predictions)] for one in (commonest, seeing)
     ]
-    above, interval = difference(Share(), right[0], right[1])
-    lots = chance(seed).permutation(len(task.train))
-    mixed = tuple(replace(example, label=task.train[lot].label) for example, lot in zip(task.train, lots))
-    control = words(replace(accuracy, train=mixed), seen=(SIDES[side],), name=f"{side} text only, labels by lot")
+    above = difference(Share(), right[0], right[1])
+    control = words(exchanged(accuracy, seed), seen=(SIDES[side],), name=f"{side} text only, labels by lot")
     easy, hard = ([example for example, good in zip(task.test, right[1]) if good is wanted] for wanted in (True, False))
-    return Blind(side, seeing, commonest, control, above, interval, tuple(easy), tuple(hard))
-
-
-def _need_pairs(task: LabelledTask) -> None:
-    if not (task.learn.has_classes and len(task.learn.reads) == 2):
-        raise Fault(
-            f"{task.name} is {task.learn.in_words}: there is no second text to be blind to.", "Probe a task of pairs."
-        )
+    return Blind(side, seeing, commonest, control, above, tuple(easy), tuple(hard))
 
 
 # --- cues ---------------------------------------------------------------------------------------------------
@@ -87,12 +79,6 @@ class Cue:
     above: float  # precision above the label's share of all examples
 
 
-@dataclass(frozen=True)
-class Length:
-    label: str
-    words: float
-
-
 def cues(
     examples: Sequence[Example], labels: Sequence[str], side: str = "second", smoothing: float = 100.0, top: int = 10
 ) -> dict[str, list[Cue]]:
@@ -101,16 +87,17 @@ def cues(
     together = Counter((word, str(example.label)) for example, those in zip(examples, said) for word in those)
     shares = {label: sum(example.label == label for example in examples) / len(examples) for label in labels}
     words = sorted({word for word, _ in together})
-    counts = np.asarray([[together[word, label] for label in labels] for word in words], np.float64).reshape(
-        -1, len(labels)
-    )
-    information = pointwise(counts, smoothing)
+    every = [[together[word, label] for label in labels] for word in words]
+    counts = np.asarray(every, np.float64).reshape(-1, len(labels))
+    information, having = pointwise(counts, smoothing), counts.sum(1)
     found: dict[str, list[Cue]] = {}
     for column, label in enumerate(labels):
-        best = np.argsort(-information[:, column], kind="stable")[:top]
+        best = np.argsort(-information[:, column], kind="stable")[:top].tolist()
+        coverage = counts[:, column] / max(shares[label] * len(examples), 1)
+        precision = counts[:, column] / having
+        measured = np.stack([coverage, precision, precision - shares[label]], 1).tolist()
         found[label] = [
-            _cue(words[place], label, information[place, column], counts[place], column, shares[label], len(examples))
-            for place in best
+            Cue(words[at], label, float(information[at, column]), int(having[at]), *measured[at]) for at in best
         ]
     return found
 
@@ -122,31 +109,18 @@ def pointwise(counts: np.ndarray, smoothing: float) -> np.ndarray:
     return np.log(joint / (joint.sum(1, keepdims=True) * joint.sum(0, keepdims=True)))
 
 
-def _cue(word: str, label: str, information: float, row: np.ndarray, column: int, share: float, examples: int) -> Cue:
-    precision = row[column] / row.sum()
-    return Cue(
-        word,
-        label,
-        float(information),
-        int(row.sum()),
-        float(row[column] / (share * examples)) if share else 0.0,
-        float(precision),
-        float(precision - share),
-    )
-
-
 def _split(texts: Sequence[str], side: str) -> list[str]:
     """The words of one side (the only one, if there is one), or the characters of Chinese."""
     text = texts[min(SIDES[side], len(texts) - 1)].lower()
     return [sign for sign in text if sign.isalnum()] if mostly_chinese([text]) else _WORD.findall(text)
 
 
-def lengths(examples: Sequence[Example], labels: Sequence[str], side: str = "second") -> list[Length]:
+def lengths(examples: Sequence[Example], labels: Sequence[str], side: str = "second") -> dict[str, float]:
     """How many words each label's texts have, on average: another thing that may give it away."""
     sizes: dict[str, list[int]] = {label: [] for label in labels}
     for example in examples:
         sizes[str(example.label)].append(len(_split(example.texts, side)))
-    return [Length(label, float(np.mean(some)) if some else 0.0) for label, some in sizes.items()]
+    return {label: float(np.mean(some)) if some else 0.0 for label, some in sizes.items()}
 
 
 # --- what was found -----------------------------------------------------------------------------------------
@@ -160,7 +134,7 @@ class Probe:
     blind: Blind
     both: Baseline  # the same classifier, seeing both texts
     cues: Mapping[str, Sequence[Cue]]
-    lengths: Sequence[Length]
+    lengths: Mapping[str, float]
     crossed: Sequence[CrossResult] = ()
 
     @property
@@ -173,21 +147,22 @@ def report(probe: Probe) -> Report:
     task, blind = probe.task, probe.blind
     rows: list[tuple[str, ...]] = [("classifier", "accuracy", "95% interval", "chosen on dev")]
     rows += [(one.name, one.test[0].shown, one.test[0].between, one.setting) for one in probe.classifiers]
-    cues: list[tuple[str, ...]] = [("label", "word", "PMI", "examples", "of the label", "right", "above its share")]
-    for label, some in probe.cues.items():
-        cues += [
-            (
-                "" if number else label,
-                cue.word,
-                f"{cue.information:.2f}",
-                f"{cue.count:,}",
-                f"{cue.coverage:.1%}",
-                f"{cue.precision:.1%}",
-                f"{100 * cue.above:+.1f}",
-            )
-            for number, cue in enumerate(some)
-        ]
-    words = f"words in the {blind.side} text: " + ", ".join(f"{one.label} {one.words:.1f}" for one in probe.lengths)
+    cues = [
+        {
+            "label": "" if number else label,
+            "word": cue.word,
+            "PMI": f"{cue.information:.2f}",
+            "examples": f"{cue.count:,}",
+            "of the label": f"{cue.coverage:.1%}",
+            "right": f"{cue.precision:.1%}",
+            "above its share": f"{100 * cue.above:+.1f}",
+        }
+        for label, some in probe.cues.items()
+        for number, cue in enumerate(some)
+    ]
+    lengths = ", ".join(f"{label} {words:.1f}" for label, words in probe.lengths.items())
+    sizes = f"{len(task.train):,} to learn from, {len(task.dev):,} to choose by, {len(task.test):,} to test"
+    parts = f"easy (right from the {blind.side} text alone): {len(blind.easy):,}; hard: {len(blind.hard):,}"
     crossed = (
         [Section("Across data sets", *section.blocks) for section in cross_dataset.report(probe.crossed).sections]
         if probe.crossed
@@ -197,29 +172,14 @@ def report(probe: Probe) -> Report:
         f"{task.name}: annotation artefacts",
         [],
         [
+            Section("The data", Text([f"{task.name}: {task.learn.in_words}, {sizes}", *task.notes])),
+            Section(f"The {blind.side} text alone", Table(rows, left=(0, 3)), Text([verdict(blind), parts])),
             Section(
-                "The data",
-                Text(
-                    [
-                        f"{task.name}: {task.learn.in_words}, {len(task.train):,} to learn from, {len(task.dev):,} to "
-                        f"choose by, {len(task.test):,} to test",
-                        *task.notes,
-                    ]
-                ),
+                "Words that go with a label",
+                Table.of(cues, left=(0, 1)),
+                Text([f"words in the {blind.side} text: {lengths}"]),
+                cue_plot(probe),
             ),
-            Section(
-                f"The {blind.side} text alone",
-                Table(rows, left=(0, 3)),
-                Text(
-                    [
-                        verdict(blind),
-                        (
-                            f"easy (right from the {blind.side} text alone): {len(blind.easy):,}; hard: {len(blind.hard):,}"
-                        ),
-                    ]
-                ),
-            ),
-            Section("Words that go with a label", Table(cues, left=(0, 1)), Text([words]), cue_plot(probe)),
             *crossed,
         ],
         values(probe),
@@ -227,10 +187,9 @@ def report(probe: Probe) -> Report:
 
 
 def verdict(blind: Blind) -> str:
-    low, high = (100 * bound for bound in blind.interval)
-    found = "labels are given away." if low > 0 else "no sign that labels are given away."
-    above = f"{100 * blind.above:+.1f} points ({low:+.1f} to {high:+.1f})"
-    return f"The {blind.side} text alone is {above} above the commonest class: {found}"
+    found = "labels are given away." if blind.above.sign > 0 else "no sign that labels are given away."
+    above, interval = blind.above.cells
+    return f"The {blind.side} text alone is {above} points ({interval}) above the commonest class: {found}"
 
 
 def values(probe: Probe) -> dict[str, object]:
@@ -244,12 +203,12 @@ def values(probe: Probe) -> dict[str, object]:
             one.name: {"value": one.test[0].value, "interval": one.test[0].interval, "setting": one.setting}
             for one in probe.classifiers
         },
-        "above": blind.above,
-        "interval": blind.interval,
+        "above": blind.above.value,
+        "interval": blind.above.interval,
         "easy": [example.id for example in blind.easy],
         "hard": [example.id for example in blind.hard],
         "cues": {label: [asdict(cue) for cue in some] for label, some in probe.cues.items()},
-        "lengths": {one.label: one.words for one in probe.lengths},
+        "lengths": dict(probe.lengths),
         "crossed": cross_dataset.values(probe.crossed),
     }
 
@@ -260,22 +219,12 @@ def cue_plot(probe: Probe) -> Plot:
     def draw(axes: Axes) -> None:
         for number, (label, some) in enumerate(probe.cues.items(), 1):
             colour = COLOURS[number % len(COLOURS)]
-            axes.scatter(
-                [cue.count for cue in some], [100 * cue.precision for cue in some], color=colour, s=18, label=label
-            )
-            for cue in some:
-                axes.annotate(
-                    cue.word,
-                    (cue.count, 100 * cue.precision),
-                    xytext=(4, 2),
-                    textcoords="offset points",
-                    fontsize=8,
-                    color=colour,
-                )
+            counts, right = [cue.count for cue in some], [100 * cue.precision for cue in some]
+            axes.scatter(counts, right, color=colour, s=18, label=label)
+            for cue, count, share in zip(some, counts, right):
+                axes.annotate(cue.word, (count, share), (4, 2), textcoords="offset points", fontsize=8, color=colour)
         axes.axhline(100 * probe.blind.commonest.test[0].value, color=GREY, linewidth=0.8, linestyle=":")
         axes.set_xscale("log")
-        axes.set_xlabel(f"examples whose {probe.blind.side} text has the word")
-        axes.set_ylabel("of them with the label, %")
-        axes.legend(frameon=False)
 
-    return Plot(4.6, draw, f"{probe.task.name}: words that give a label away (dotted: the commonest class)")
+    note = f"{probe.task.name}: words that give a label away (dotted: the commonest class)"
+    return Plot(4.6, draw, note, f"examples whose {probe.blind.side} text has the word", "of them with the label, %")

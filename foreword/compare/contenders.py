@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.networks.features import trunk_of
@@ -17,6 +18,7 @@ from foreword.transfer.finetune import recipe_for
 from foreword.transfer.initial_weights import INITS
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import training_subset
+from foreword.transfer.labelled_run import opened
 from foreword.transfer.multitask import folder_of
 from foreword.transfer.tuning import Tuning
 
@@ -38,62 +40,35 @@ class Plan:
     rates: tuple[float, ...] = ()  # each in turn, with the tuning's batch size; empty: the tuning's own
     jobs: int | None = 1  # runs in parallel; None: as many as is measured to be fastest. More
     # than one are processes that import the script which asks for them
+    cluster: str = ""  # the Ray cluster that they run on, as --cluster names it elsewhere
     vary: tuple[str, ...] = ()  # section.key=value,value: a contender for each combination
 
     def check(self, model: Path, task: LabelledTask, how: Tuning, out: Path) -> None:
-        wrong = [
-            (self.seeds < 1, f"--seeds {self.seeds}: there must be at least one.", ""),
-            (self.jobs is not None and self.jobs < 1, f"--jobs {self.jobs}: give at least one.", ""),
-            (self.restarts < 0, f"--restarts {self.restarts}: it cannot be fewer than none.", ""),
-            (
-                self.grid and (self.rates or how.learning_rate is not None),
-                "--grid tries its own rates.",
-                "Leave out --learning-rate or --grid.",
-            ),
-            (
-                self.grid and how.features,
-                "--grid tries rates for the whole network, and with --features it is frozen.",
-                "Leave out --grid; --learning-rate gives another rate.",
-            ),
-            (
-                self.layers and how.features,
-                "--layers re-initialises the others, and with --features they would stay so.",
-                "--set network.trunk.layers=2 mixes the first two alone.",
-            ),
-            (
-                self.curve and how.labels is not None,
-                "a label curve has numbers of labels of its own.",
-                "Leave out one of them.",
-            ),
-            (
-                self.ensemble and not transfer_kind_of(task.kind).combines,
-                f"there is no ensemble for {task.learn.in_words}.",
-                "",
-            ),
-            (
-                SHUFFLED_LABELS in self.compare and not task.learn.shuffles,
-                f"--compare {SHUFFLED_LABELS}: in {task.learn.in_words} no example can have another's label.",
-                "Leave it out.",
-            ),
-            (
-                RunFolder(out).exists(),
-                f"{out} is itself a run; several would be mixed with it.",
-                "Choose another --out.",
-            ),
-        ]
-        faults = [Fault(what, do) for holds, what, do in wrong if holds]
+        rated, kind = bool(self.rates) or how.learning_rate is not None, task.learn.in_words
+        shuffles = SHUFFLED_LABELS in self.compare
+        wrong = {
+            f"--seeds {self.seeds}: there must be at least one.": self.seeds < 1,
+            f"--jobs {self.jobs}: give at least one.": self.jobs is not None and self.jobs < 1,
+            f"--restarts {self.restarts}: it cannot be fewer than none.": self.restarts < 0,
+            "--grid tries its own rates: leave out --learning-rate or --grid.": self.grid and rated,
+            "a label curve has numbers of labels of its own: leave out one.": self.curve and how.labels is not None,
+            f"there is no ensemble for {kind}.": self.ensemble and not transfer_kind_of(task.kind).combines,
+            f"in {kind} no example can have another's label: shuffled-labels.": shuffles and not task.learn.shuffles,
+            f"{out} is itself a run; several would be mixed with it: choose another --out.": RunFolder(out).exists(),
+        }
+        faults = [Fault(what) for what, holds in wrong.items() if holds]
+        if self.grid and how.features:
+            what = "--grid tries rates for the whole network, and with --features it is frozen."
+            faults.append(Fault(what, "Leave out --grid; --learning-rate gives another rate."))
+        if self.layers and how.features:
+            what = "--layers re-initialises the others, and with --features they would stay so."
+            faults.append(Fault(what, "--set network.trunk.layers=2 mixes the first two alone."))
         for word in dict.fromkeys(self.compare):
             if self.compare.count(word) > 1 or word == how.init or Path(word).resolve() == model.resolve():
-                faults.append(
-                    Fault(f"--compare {word}: that is in the table already.", "Name every other starting point once.")
-                )
+                faults.append(Fault(f"--compare {word}: that is in the table already. Name everything once."))
             elif word not in CONTROLS and not Path(word).exists():
-                faults.append(
-                    Fault(
-                        f"--compare {word}: it must be one of {', '.join(CONTROLS)}, or the folder of another model."
-                        + did_you_mean(word, CONTROLS)
-                    )
-                )
+                known = f"one of {', '.join(CONTROLS)}, or the folder of another model.{did_you_mean(word, CONTROLS)}"
+                faults.append(Fault(f"--compare {word}: it must be {known}"))
         faults += filter(None, (_refused(training_subset, task, size, how.seed) for size in self.sizes(how)))
         others = [Path(word) for word in self.compare if word not in CONTROLS and Path(word).exists()]
         for one in dict.fromkeys([model, *others]):
@@ -103,7 +78,7 @@ class Plan:
 
     def _check_model(self, model: Path, task: LabelledTask, how: Tuning) -> None:
         """What would otherwise be found only when its first run begins."""
-        recipe_for(open_model(folder_of(model, task)), task, how)
+        recipe_for(opened(folder_of(model, task), how), task, how)
         there = depth(model) if self.layers else 0
         if more := [layers for layers in self.layers if layers is not None and layers > there]:
             raise Fault(f"--layers {more[0]}: {model} has {there}.", "Give no more, or 'all'.")
@@ -142,29 +117,23 @@ def contenders(model: Path, task: LabelledTask, how: Tuning, plan: Plan) -> list
     name = names[model] if others else ", ".join(first_values) or how.init
     first = Contender(name, folder_of(model, task), replace(how, layers=most))
     found = [replace(first, layers=depth(model) if most is None else most) if fewer else first]
+
+    def add(name: str, place: str, other: Tuning = first.how, **differs: Any) -> None:
+        found.append(replace(first, name=name, place=place, how=other, **differs))
+
     for layers in fewer:
-        found.append(
-            replace(
-                first,
-                name=f"{layers} layer{'' if layers == 1 else 's'}",
-                how=replace(how, layers=layers),
-                place=f"layers-{layers}",
-                layers=layers,
-            )
-        )
+        called = f"{layers} layer{'' if layers == 1 else 's'}"
+        add(called, f"layers-{layers}", replace(how, layers=layers), layers=layers)
     for values in varied:
         settings = (*(one for one in how.settings if one not in first_values), *values)
-        found.append(
-            replace(first, name=", ".join(values), how=replace(first.how, settings=settings), place=short_name(values))
-        )
+        add(", ".join(values), short_name(values), replace(first.how, settings=settings))
     for word in plan.compare:
         if word in INITS:
-            found.append(replace(first, name=word, how=replace(first.how, init=word), place=word))
+            add(word, word, replace(first.how, init=word))
         elif word == SHUFFLED_LABELS:
-            found.append(replace(first, name=word, place=word, shuffled_labels=True))
+            add(word, word, shuffled_labels=True)
         else:
-            name = names[Path(word)]
-            found.append(replace(first, name=name, model=folder_of(Path(word), task), place=f"model-{name}"))
+            add(names[Path(word)], f"model-{names[Path(word)]}", model=folder_of(Path(word), task))
     return found
 
 

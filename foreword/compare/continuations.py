@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from foreword.model import LoadedModel
 from foreword.report import Continuations
@@ -17,18 +18,12 @@ def continuations(
     """The first passages of `texts` that read as prose, continued by the text itself and by every model."""
     passages = _some(texts, number)
     prompts = [prompt for prompt, _ in passages]
-    written = (
-        {
-            name: model.generate(prompts, seed=seed, max_tokens=60, temperature=0.7, top_p=0.9)
-            for name, model in models.items()
-        }
-        if prompts
-        else {}
-    )
+    if not prompts:
+        return []
+    how: dict[str, Any] = {"seed": seed, "max_tokens": 60, "temperature": 0.7, "top_p": 0.9}
+    written = {name: list(map(_short, model.generate(prompts, **how))) for name, model in models.items()}
     return [
-        Continuations(
-            prompt, {"the text itself": rest, **{name: _short(texts[place]) for name, texts in written.items()}}
-        )
+        Continuations(prompt, {"the text itself": rest, **{name: some[place] for name, some in written.items()}})
         for place, (prompt, rest) in enumerate(passages)
     ]
 

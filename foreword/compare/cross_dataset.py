@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from foreword.basics.files import write_text
+from foreword.basics.files import write_json_lines
 from foreword.basics.messages import Fault
 from foreword.report import Plot, Report, Section, Table, Text
 from foreword.report.plots import GREY
@@ -30,20 +29,14 @@ COARSER = {"entails": "entailment", "neutral": "not_entailment", "contradiction"
 
 
 @dataclass(frozen=True)
-class LearnedLabels:
-    """Labels of one task, as they were learned."""
+class ScoredModel:
+    """A fine-tuned run or a baseline, and the task it was trained on."""
 
     task: str
     kinds: Sequence[str]  # of tasks that it can be asked
     labels: tuple[str, ...]
-
-
-@dataclass(frozen=True)
-class ScoredModel(LearnedLabels):
-    """A fine-tuned run or a baseline, and what it was trained on."""
-
-    name: str
-    predict: Callable[[Sequence[Example]], Sequence[Any]]
+    name: str = ""
+    predict: Callable[[Sequence[Example]], Sequence[Any]] = list
     home: Sequence[tuple[str, str]] = ()  # of its own test: (right, said), where answers are classes
     seen: frozenset[str] = frozenset()  # names of sets of which it may have learned all but test
     cut: Callable[[], str] = lambda: ""  # a sentence about what did not fit of what it was asked, or nothing
@@ -66,16 +59,9 @@ class CrossResult:
 
 
 def of_baseline(task: LabelledTask, baseline: Baseline) -> ScoredModel:
-    home = [(str(example.label), str(said)) for example, said in zip(task.test, baseline.predictions)]
-    return ScoredModel(
-        task.name,
-        (task.kind,),
-        task.labels,
-        baseline.name,
-        baseline.predict,
-        home if task.learn.has_classes else (),
-        frozenset([task.name]),
-    )
+    answered = zip(task.test, baseline.predictions) if task.learn.has_classes else ()
+    home, seen = [(str(example.label), str(said)) for example, said in answered], frozenset([task.name])
+    return ScoredModel(task.name, (task.kind,), task.labels, baseline.name, baseline.predict, home, seen)
 
 
 def of_run(path: Path) -> list[ScoredModel]:
@@ -94,16 +80,8 @@ def _of_head(path: Path, name: str, seen: frozenset[str]) -> ScoredModel:
 
     classes = LABELLED_KINDS.find(opened.kinds[0]).has_classes
     home = [(line["label"], line["answer"]) for line in read_predictions(path, task=name)] if classes else ()
-    return ScoredModel(
-        opened.name,
-        opened.kinds,
-        opened.labels,
-        f"{path.name}/{name}" if name else path.name,
-        answer,
-        home,
-        seen,
-        opened.encoder.truncation_note,
-    )
+    called, cut = f"{path.name}/{name}" if name else path.name, opened.encoder.truncation_note
+    return ScoredModel(opened.name, opened.kinds, opened.labels, called, answer, home, seen, cut)
 
 
 def cross(who: ScoredModel, other: LabelledTask, limit: int | None = None) -> CrossResult:
@@ -114,7 +92,7 @@ def cross(who: ScoredModel, other: LabelledTask, limit: int | None = None) -> Cr
     said = who.predict(asked)
     answers = tuple(zip(asked, said))
     if not other.learn.has_classes:
-        found = tuple(scored(other.metrics, other.labels, asked, said))
+        found = tuple(other.scored(asked, said))
         return CrossResult(who.name, who.task, other.name, (), found, None, None, None, answers=answers)
     gold, guesses = [meaning[str(example.label)] for example in asked], [meaning[one] for one in said]
     labels, there = tuple(sorted(set(meaning.values()))), {*gold, *guesses}
@@ -127,11 +105,11 @@ def cross(who: ScoredModel, other: LabelledTask, limit: int | None = None) -> Cr
         other.name,
         labels,
         found,
-        _balanced(gold, guesses),
-        Counter(gold).most_common(1)[0][1] / len(gold),
-        None if home is None else float(home) - found[0].value,
-        any(label != name for label, name in meaning.items()),
-        answers,
+        balanced=_balanced(gold, guesses),
+        commonest=Counter(gold).most_common(1)[0][1] / len(gold),
+        drop=None if home is None else float(home) - found[0].value,
+        joined=any(label != name for label, name in meaning.items()),
+        answers=answers,
     )
 
 
@@ -142,7 +120,7 @@ def _balanced(gold: Sequence[str], guesses: Sequence[str]) -> float:
     return float(np.mean([np.mean(some) for some in right.values()]))
 
 
-def meanings(who: LearnedLabels, other: LabelledTask) -> Mapping[str, str]:
+def meanings(who: ScoredModel, other: LabelledTask) -> Mapping[str, str]:
     """The common name of each label; a fault where there is none."""
     if other.kind not in who.kinds:
         raise Fault(
@@ -181,29 +159,22 @@ def matching(who: Sequence[ScoredModel], others: Sequence[LabelledTask]) -> list
 
 def report(crossed: Sequence[CrossResult], tasks: Sequence[LabelledTask] = ()) -> Report:
     """A line for each data set, a matrix, and what was joined. The model stands in the table if there are several."""
-    several = len({one.name for one in crossed}) > 1
-    rows: list[tuple[str, ...]] = [
-        (
-            "model",
-            "trained on",
-            "tested on",
-            "metric",
-            "value",
-            "95% interval",
-            "examples",
-            "balanced",
-            "majority",
-            "drop",
-        )
-    ]
+    several, records = len({one.name for one in crossed}) > 1, []
     for one in crossed:
-        more = [_points(share) for share in (one.balanced, one.commonest, one.drop)]
+        who = ({"model": one.name} if several else {}) | {"trained on": one.learned, "tested on": one.task}
+        shares = {"balanced": one.balanced, "majority": one.commonest, "drop": one.drop}
         for number, score in enumerate(one.scores):
-            cells = (score.metric, score.shown, score.between, f"{score.count:,}")
-            rows.append(
-                ("", "", "", *cells, "", "", "") if number else (one.name, one.learned, one.task, *cells, *more)
+            records.append(
+                {
+                    **(dict.fromkeys(who, "") if number else who),
+                    "metric": score.metric,
+                    "value": score.shown,
+                    "95% interval": score.between,
+                    "examples": f"{score.count:,}",
+                    **{name: "" if number else _points(share) for name, share in shares.items()},
+                }
             )
-    table = Table(rows, range(4)) if several else Table([row[1:] for row in rows], range(3))
+    table = Table.of(records, range(4 if several else 3))
     notes = [f"{one.name}: {note}" for one in tasks for note in one.notes]
     joined = [
         f"{', '.join(where)}: labels joined to {', '.join(labels)}." for labels, where in _joined(crossed).items()
@@ -229,18 +200,10 @@ def _points(share: float | None) -> str:
 
 
 def values(crossed: Sequence[CrossResult]) -> list[dict[str, object]]:
+    said = ("learned", "task", "labels", "joined", "balanced", "commonest", "drop")
     return [
-        {
-            "model": one.name,
-            "learned": one.learned,
-            "task": one.task,
-            "labels": list(one.labels),
-            "joined": one.joined,
-            "metrics": {score.metric: score.values() for score in one.scores},
-            "balanced": one.balanced,
-            "commonest": one.commonest,
-            "drop": one.drop,
-        }
+        {"model": one.name, "metrics": {score.metric: score.values() for score in one.scores}}
+        | {name: getattr(one, name) for name in said}
         for one in crossed
     ]
 
@@ -266,10 +229,10 @@ def matrix(crossed: Sequence[CrossResult]) -> Plot:
         axes.imshow(table, cmap="Oranges", vmin=0, vmax=1.6, aspect="auto")
         axes.set_xticks(range(len(sets)), sets)
         axes.set_yticks(range(len(who)), who)
-        axes.set_xlabel("tested on")
 
     metrics = ", ".join(dict.fromkeys(one.scores[0].metric for one in crossed))
-    return Plot(1.6 + 0.62 * len(who), draw, f"{metrics}, with 95% confidence intervals; framed: its own data set")
+    note = f"{metrics}, with 95% confidence intervals; framed: its own data set"
+    return Plot(1.6 + 0.62 * len(who), draw, note, "tested on")
 
 
 def _called(one: CrossResult) -> str:
@@ -278,13 +241,10 @@ def _called(one: CrossResult) -> str:
 
 def write_examples(crossed: Sequence[CrossResult], path: Path) -> None:
     """Every example on a line: model, data set, label and prediction."""
-    write_text(
+    write_json_lines(
         path,
-        "".join(
-            json.dumps(
-                {"model": one.name, "task": one.task, **prediction_record(example, Answer(said))}, ensure_ascii=False
-            )
-            + "\n"
+        (
+            {"model": one.name, "task": one.task, **prediction_record(example, Answer(said))}
             for one in crossed
             for example, said in one.answers
         ),

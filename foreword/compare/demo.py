@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,9 +18,10 @@ from foreword.compare.continuations import continuations
 from foreword.evaluate.bits_report import results
 from foreword.evaluate.held_out import Corpus, score_corpus, score_mixture
 from foreword.evaluate.score import Score
+from foreword.evaluate.while_training import loss_plots
 from foreword.model import LoadedModel, load
-from foreword.report import Facts, Plot, Report, Section
-from foreword.report.plots import bars, curves
+from foreword.report import Facts, Report, Section
+from foreword.report.plots import bars
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import train
 from foreword.text import reading
@@ -44,7 +45,6 @@ UNIT = (
 class Entrant:
     label: str
     recipe: str
-    size: str = ""
     settings: tuple[str, ...] = ()
 
 
@@ -75,10 +75,9 @@ def demonstrate(data: Sequence[Path], out: Path, budget: str, seed: int = 0, doc
         settings = [*entrant.settings, f"training.seed={seed}"]
         if entrant is NEURAL:
             settings.append(f'training.budget="{budget}"')
-        recipe = loader.load(entrant.recipe, size_for(budget) if entrant is NEURAL else entrant.size, settings)
-        runs[entrant.label] = train(
-            recipe, out / "store", out / "runs" / entrant.label.lower().replace(" ", "-"), hardware=Hardware.choose()
-        )
+        recipe = loader.load(entrant.recipe, size_for(budget) if entrant is NEURAL else "", settings)
+        folder = out / "runs" / entrant.label.lower().replace(" ", "-")
+        runs[entrant.label] = train(recipe, out / "store", folder, hardware=Hardware.choose())
     models = {label: load(run.path) for label, run in runs.items()}
     held_out = Corpus(out / "store", "test", limit=EVALUATED)
     with ticking("evaluate") as ticker:
@@ -138,9 +137,10 @@ def report(
     mixed: str,
     table: Section,
 ) -> Report:
-    written = continuations(writers, held_out_texts(run), SAMPLES)
     passport, recipe = run.passport(), run.recipe()
+    written = continuations(writers, TokenStore.open(Path(passport["store"]), "test").texts(), SAMPLES)
     bits = {name: score.bits_per_byte or 0.0 for name, score in scores.items()}
+    settings = "Every setting of the trained network", toml.write(recipe.values())
     return Report(
         "What this text taught seven language models",
         verdict(scores, weights, mixed, passport["seconds"]),
@@ -150,38 +150,11 @@ def report(
                 *table.blocks,
                 bars(bits, "bits per byte of held-out text (shorter is better)", min(bits, key=bits.__getitem__), UNIT),
             ),
-            Section("Learning", learning(run)),
+            Section(f"Learning: {NEURAL.label}", *loss_plots(run.metrics())),
             Section("How held-out text goes on, and what the models write", *written),
-            Section(
-                "How this was made",
-                Facts(
-                    facts(gathered, passport, recipe, weights),
-                    ("Every setting of the trained network", toml.write(recipe.values())),
-                ),
-            ),
+            Section("How this was made", Facts(facts(gathered, passport, recipe, weights), settings)),
         ],
         {label: score.values() for label, score in scores.items()},
-    )
-
-
-def held_out_texts(run: RunFolder) -> Iterator[str]:
-    store = TokenStore.open(Path(run.passport()["store"]), "test")
-    for number in range(store.documents):
-        yield store.tokenizer.decode(store.document(number))
-
-
-def learning(run: RunFolder) -> Plot:
-    records = run.metrics()
-    lines = {
-        "training text": [(one["tokens"] / 1e6, one["nll.tokens"]) for one in records if "nll.tokens" in one],
-        "held-out text": [(one["tokens"] / 1e6, one["valid"]["nll.tokens"]) for one in records if "valid" in one],
-    }
-    return curves(
-        {name: points for name, points in lines.items() if points},
-        "million tokens seen",
-        "nats per token",
-        f"{NEURAL.label}, {thousands(run.passport()['parameters'])} parameters",
-        height=3.1,
     )
 
 
@@ -209,45 +182,33 @@ def verdict(scores: dict[str, Score], weights: dict[str, float], mixed: str, sec
             "Give it longer: foreword demo --budget 30m."
         )
     gain = min(gpt, kn) - bits[mixed]
-    if gain > 0.0005:
-        lines.append(
-            f"Together they do better than either: the mixture ({weights[NEURAL.label]:.0%} {NEURAL.label}, "
-            f"{weights['Kneser-Ney 5']:.0%} Kneser-Ney 5) needs {bits[mixed]:.3f}, {gain:.3f} less. They know "
-            "different things: one remembers phrases, the other has learned what may stand where."
-        )
-    else:
-        lines.append(
-            f"Mixing the two gains nothing here ({bits[mixed]:.3f}): the better one already knows what the other does."
-        )
-    return lines
+    nothing = (
+        f"Mixing the two gains nothing here ({bits[mixed]:.3f}): the better one already knows what the other does."
+    )
+    together = (
+        f"Together they do better than either: the mixture ({weights[NEURAL.label]:.0%} {NEURAL.label}, "
+        f"{weights['Kneser-Ney 5']:.0%} Kneser-Ney 5) needs {bits[mixed]:.3f}, {gain:.3f} less. They know "
+        "different things: one remembers phrases, the other has learned what may stand where."
+    )
+    return [*lines, together if gain > 0.0005 else nothing]
 
 
 def facts(
     gathered: JsonObject, passport: JsonObject, recipe: Recipe, weights: dict[str, float]
 ) -> list[tuple[str, str]]:
-    return [
-        (
-            "text",
-            f"{gathered['text']}: {gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out "
-            f"{gathered['exact']:,} exact and {gathered['near']:,} near duplicates of {gathered['read']:,}",
-        ),
-        ("split", "90% training, 5% validation, 5% test, by a hash of each document"),
-        ("tokenizer", f"byte-level BPE, {VOCABULARY:,} tokens, trained on the training documents only"),
-        (
-            NEURAL.label,
-            f"{passport['parameters']:,} parameters, {passport['tokens']:,} tokens in {duration(passport['seconds'])} "
-            f"({passport['tokens'] / max(passport['seconds'], 1e-9):,.0f} tokens a second), {recipe.paper}",
-        ),
-        (
-            "why this one",
-            "after the same core-seconds it predicts better than a GPT-2 of that size (benchmarks/RESULTS.md)",
-        ),
-        (
-            "mixture",
-            " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items())
-            + ", weights fitted on validation text",
-        ),
-        ("evaluated", f"at most {EVALUATED:,} bytes of test documents, each model on the same ones"),
-        ("versions", ", ".join(f"{name} {value}" for name, value in passport["versions"].items())),
-        ("repeat", f"foreword demo --budget {recipe.training.budget}"),
-    ]
+    mixture = " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items())
+    found = {
+        "text": f"{gathered['text']}: {gathered['kept']:,} documents, {gathered['bytes']:,} bytes, after leaving out "
+        f"{gathered['exact']:,} exact and {gathered['near']:,} near duplicates of {gathered['read']:,}",
+        "split": "90% training, 5% validation, 5% test, by a hash of each document",
+        "tokenizer": f"byte-level BPE, {VOCABULARY:,} tokens, trained on the training documents only",
+        NEURAL.label: f"{passport['parameters']:,} parameters, {passport['tokens']:,} tokens in "
+        f"{duration(passport['seconds'])} ({passport['tokens'] / max(passport['seconds'], 1e-9):,.0f} tokens a second), "
+        f"{recipe.paper}",
+        "why this one": "after the same core-seconds it predicts better than a GPT-2 of that size (benchmarks/RESULTS.md)",
+        "mixture": f"{mixture}, weights fitted on validation text",
+        "evaluated": f"at most {EVALUATED:,} bytes of test documents, each model on the same ones",
+        "versions": ", ".join(f"{name} {value}" for name, value in passport["versions"].items()),
+        "repeat": f"foreword demo --budget {recipe.training.budget}",
+    }
+    return list(found.items())

@@ -6,10 +6,10 @@ import math
 import os
 import signal
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import ExitStack, redirect_stderr
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from multiprocessing import active_children, get_context
 from multiprocessing.synchronize import Event
 from pathlib import Path
@@ -17,17 +17,19 @@ from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 import torch
 
+from foreword.basics.cluster import RayPool
 from foreword.basics.cores import cores
 from foreword.basics.files import JsonObject
-from foreword.basics.messages import Diverged, Interrupted, RunFailed, thousands
+from foreword.basics.messages import Diverged, Fault, Interrupted, RunFailed, thousands
 from foreword.basics.processes import end_at_once, process_pool
 from foreword.basics.progress import say, ticking
+from foreword.basics.shards import outcome
 from foreword.runs.folder import RunFolder
 from foreword.runs.loop import RunLoop
+from foreword.runs.process_count import tokens_a_second
 from foreword.training.hardware import Hardware
 from foreword.training.memory import processes_that_fit
 
-TIMED = 6  # steps for each number of threads
 LEAST = 60.0  # seconds of work, below which starting other processes does not pay
 GRACE = 20.0  # seconds to save, once whoever started this is gone
 DIVERGED, STOPPED = "diverged", "stopped"
@@ -56,10 +58,11 @@ class Job(Protocol[Given]):
 class JobRunner(Generic[Data]):
     """Does jobs; those given to `start` begin before they are asked for, several in parallel."""
 
-    def __init__(self, data: Data, hardware: Hardware | None):
-        self.data, self.hardware = data, hardware or Hardware()
-        self.waiting: dict[Path, Future[str]] = {}
+    def __init__(self, data: Data, hardware: Hardware | None, cluster: str = ""):
+        self.data, self.hardware, self.cluster = data, hardware or Hardware(), cluster
+        self.waiting: dict[Path, Future[tuple[str, Fault | None]]] = {}
         self.pool: ProcessPoolExecutor | None = None
+        self.ray: RayPool | None = None
         self.shown = ExitStack()
 
     def __enter__(self) -> JobRunner[Data]:
@@ -69,8 +72,16 @@ class JobRunner(Generic[Data]):
         self.close()
 
     def start(self, jobs: Iterable[Job[Data]], parallel: int | None = None) -> int:
-        """How many run in parallel: as many as asked for, or what is measured to be fastest."""
+        """How many run in parallel: as many as asked for, or what is measured to be fastest, or as the cluster has cores."""
         left = [job for job in jobs if not _over(RunFolder(job.folder).passport())]
+        if self.hardware.ranks.world > 1:
+            return 1  # every run has all the processes
+        if self.cluster and left:
+            self.ray = RayPool(self.cluster, parallel)
+            begun = self.ray.begin(RunOfJob(self.data, self.hardware), left)
+            self.waiting = {job.folder: one for job, one in zip(left, begun)}
+            self._watch(f"{len(left)} runs on Ray", begun)
+            return self.ray.number
         parallel = min(parallel or self._fastest(left), len(left))
         if parallel > 1:
             self.stop = get_context("spawn").Event()
@@ -80,10 +91,10 @@ class JobRunner(Generic[Data]):
             self._watch(f"{len(left)} runs, {parallel} in parallel", list(self.waiting.values()))
         return parallel
 
-    def _watch(self, title: str, every: list[Future[str]]) -> None:
+    def _watch(self, title: str, every: Sequence[Future[Any]]) -> None:
         ticker = self.shown.enter_context(ticking(title))
 
-        def update(_: Future[str]) -> None:
+        def update(_: Future[Any]) -> None:
             over = sum(one.done() for one in every)
             ticker.update(over / len(every), f"{over} of {len(every)} runs")
 
@@ -106,9 +117,11 @@ class JobRunner(Generic[Data]):
         if waiting is None:
             return job.run(self.data, self.hardware)
         try:
-            failed = waiting.result()
+            failed, fault = waiting.result()
         except KeyboardInterrupt:
-            failed = STOPPED
+            failed, fault = STOPPED, None
+        if fault is not None:
+            raise fault
         if failed == DIVERGED:
             raise Diverged(f"{job.folder}: the loss of this run diverged.")
         if failed:
@@ -117,6 +130,10 @@ class JobRunner(Generic[Data]):
 
     def close(self) -> None:
         """Runs that are under way are saved and end."""
+        if self.ray is not None:
+            self.ray.interrupt(GRACE)
+            self.ray.close()
+            self.ray = None
         if self.pool is not None:
             if any(not one.done() for one in self.waiting.values()):
                 self.stop.set()
@@ -155,22 +172,6 @@ def fastest(pace: Callable[[int], float], most: int | None = None, work: float =
     return parallel if pays else 1
 
 
-def tokens_a_second(loop: RunLoop, threads: int) -> float:
-    """Of a few steps with so many threads."""
-    before, times, tokens = torch.get_num_threads(), 0.0, 0
-    try:
-        torch.set_num_threads(threads)
-        for step in range(TIMED + 2):
-            batch = loop.trainer.stream.batch(step)
-            began = time.perf_counter()
-            read = loop.learner.step(batch, step, 0.0).tokens
-            if step > 1:
-                times, tokens = times + time.perf_counter() - began, tokens + read
-        return tokens / times
-    finally:
-        torch.set_num_threads(before)
-
-
 # --- in a process of its own --------------------------------------------------------------------------------
 
 _data: Any = None
@@ -192,20 +193,29 @@ def _save_and_end() -> None:
     end_at_once()
 
 
-def _run(job: Job[Any], hardware: Hardware) -> str:
-    """Empty if it is finished, else why not. Its messages are in a file beside its folder until it is finished."""
+def _run(job: Job[Any], hardware: Hardware) -> tuple[str, Fault | None]:
     assert _stop is not None
-    if _stop.is_set():
-        return STOPPED
-    job.folder.parent.mkdir(parents=True, exist_ok=True)
-    messages = job.folder.with_name(f"{job.folder.name}.log")
-    with open(messages, "a", encoding="utf-8") as log, redirect_stderr(log):
-        try:
-            job.run(_data, hardware)
-        except Diverged as failed:
-            say(str(failed))
-            return DIVERGED
-        except (Interrupted, KeyboardInterrupt):
-            return STOPPED
-    messages.unlink()
-    return ""
+    return (STOPPED, None) if _stop.is_set() else outcome(RunOfJob(_data, hardware), job)
+
+
+@dataclass(frozen=True)
+class RunOfJob(Generic[Given]):
+    """Does one job of a study, on whichever machine."""
+
+    data: Given
+    hardware: Hardware
+
+    def __call__(self, job: Job[Given]) -> str:
+        """Empty if it is finished, else why not. Its messages are in a file beside its folder until it is finished."""
+        job.folder.parent.mkdir(parents=True, exist_ok=True)
+        messages = job.folder.with_name(f"{job.folder.name}.log")
+        with open(messages, "a", encoding="utf-8") as log, redirect_stderr(log):
+            try:
+                job.run(self.data, self.hardware)
+            except Diverged as failed:
+                say(str(failed))
+                return DIVERGED
+            except (Interrupted, KeyboardInterrupt):
+                return STOPPED
+        messages.unlink()
+        return ""

@@ -11,9 +11,7 @@ import numpy as np
 
 from foreword.tasks.confidence import ANYTHING, UNKNOWN, Interval, bootstrap, over_seeds, spread
 from foreword.tasks.example import Example
-from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import value
 
 
 @dataclass(frozen=True)
@@ -102,11 +100,10 @@ class Significance:
 
     def __init__(self, task: LabelledTask):
         self.examples = task.test
-        self.measure = METRICS[task.metrics[0]](task.labels)
+        self.measure = task.measure
 
     def of(self, answers: Sequence[Any], examples: Sequence[Example] | None = None) -> float:
-        judged = self.measure.judge(self.examples if examples is None else examples, answers)
-        return value(self.measure.metric, judged) if judged else 0.0
+        return self.measure.of(self.examples if examples is None else examples, answers)
 
     def bounded(self, row: Result) -> Result:
         judged = [self.measure.judge(self.examples, one.answers) for one in row.seeds]

@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import NamedTuple
 
+from foreword import load
 from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
 from foreword.compare.contenders import Contender, Plan, contenders
@@ -24,7 +25,6 @@ from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
 from foreword.transfer import baselines
-from foreword.transfer.embeddings import MeanEmbeddings
 from foreword.transfer.finetune import PUBLISHED, finetune, finetune_run
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import read_predictions
@@ -65,7 +65,8 @@ def study(
     how, plan = how or Tuning(), plan or Plan()
     how.check()
     plan.check(Path(model), task, how, out)
-    with JobRunner(task, hardware) as runs:
+    with JobRunner(task, hardware, plan.cluster) as runs:
+        runs.hardware.ranks.first_writes(out)
         return StudyRunner(contenders(Path(model), task, how, plan), runs, out, how, plan).run()
 
 
@@ -244,14 +245,14 @@ class StudyRunner:
         return self.significance.bounded(Result(found.name, size, tuple(seeds)))
 
     @cached_property
-    def embeddings(self) -> dict[str, MeanEmbeddings]:
+    def embeddings(self) -> dict[str, baselines.Embed]:
         """By the names of their rows, one for each model."""
         names: dict[Path, str] = {}
         for one in self.contenders:
             names.setdefault(one.model, one.name)
         several = len(names) > 1
         return {
-            f"bag of features, {name}" if several else "bag of features": MeanEmbeddings(model)
+            f"bag of features, {name}" if several else "bag of features": baselines.remembered(load(model).embed)
             for model, name in names.items()
         }
 

@@ -61,6 +61,7 @@ class StudySpec(Spec):
     vary: JsonObject = {}  # settings of the recipe, with several values each
     set: JsonObject = {}  # settings of the recipe, the same for all runs
     jobs: int | None = Field(None, ge=1)  # runs in parallel; None: measured
+    cluster: str = ""  # runs go to a Ray cluster: auto, or its address
     # fine-tuning
     labels: Several = ()  # numbers, shares ("10%") or "all"; several: a label curve
     learning_rate: Several = ()  # several: dev chooses
@@ -69,6 +70,7 @@ class StudySpec(Spec):
     epochs: float = Tuning.epochs
     patience: int | None = None
     features: str = ""
+    network: str = ""  # of word vectors: the recipe whose token table they become
     init: str = Tuning.init
     aux: float = 0.0
     compare: Several = ()  # scratch, shuffled, shuffled-labels, or another model's folder
@@ -91,12 +93,11 @@ class StudySpec(Spec):
             found.append(("task", "a model is fine-tuned on a task, and none is given."))
         if self.recipe and not self.data:
             found.append(("data", "a recipe is trained on data, and none is given."))
-        own = FINETUNING if self.recipe else TRAINING
-        found += [
-            (name, f"this is for {'fine-tuning' if self.recipe else 'training'} only.")
-            for name in own
-            if getattr(self, name) != type(self).model_fields[name].default
-        ]
+        other, said = (
+            "fine-tuning" if self.recipe else "training",
+            self.model_dump(exclude=EITHER, exclude_defaults=True),
+        )
+        found += [(name, f"this is for {other} only.") for name in said if (name in TRAINING) != bool(self.recipe)]
         if self.grid and self.batch_size is not None:
             found.append(("grid", "--grid tries its own batch sizes. Leave out --batch-size or --grid."))
         return found
@@ -111,26 +112,8 @@ class StudySpec(Spec):
         return [f"{key}={','.join(_listed(value))}" for key, value in flat(self.vary)]
 
 
-FINETUNING = (
-    "task",
-    "labels",
-    "learning_rate",
-    "layers",
-    "batch_size",
-    "epochs",
-    "patience",
-    "features",
-    "init",
-    "aux",
-    "compare",
-    "grid",
-    "restarts",
-    "ensemble",
-    "kind",
-    "dev",
-    "test",
-)
-TRAINING = ("size", "budget", "documents", "column")
+EITHER = {"model", "recipe", "data", "out", "seeds", "seed", "vary", "set", "jobs", "cluster"}
+TRAINING = {"size", "budget", "documents", "column"}  # all others are for fine-tuning
 
 
 def flat(values: Mapping[str, object], at: str = "") -> Iterator[tuple[str, object]]:
@@ -167,49 +150,30 @@ def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
 
 def training_runs(spec: StudySpec) -> list[TrainingJob]:
     named = Path(spec.recipe).stem + (f"-{spec.size}" if spec.size else "") + "-study"
-    return training_jobs(
-        spec.recipe,
-        spec.size,
-        spec.settings(),
-        spec.varied(),
-        range(spec.seed, spec.seed + spec.seeds),
-        Path(spec.out or f"runs/{named}"),
-    )
+    seeds, out = range(spec.seed, spec.seed + spec.seeds), Path(spec.out or f"runs/{named}")
+    return training_jobs(spec.recipe, spec.size, spec.settings(), spec.varied(), seeds, out)
 
 
 def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[Report, Path]:
     """(what was found, where the runs are)"""
     data, dev, test = (Path(one) if one else None for one in (spec.data, spec.dev, spec.test))
     task, model = load(spec.task, data, spec.kind, dev, test), Path(spec.model)
-    labels, rates, layers = (
-        label_counts(spec.labels, task),
-        learning_rates(spec.learning_rate),
-        layer_counts(spec.layers),
-    )
+    labels = label_counts(spec.labels, task)
+    rates, layers = learning_rates(spec.learning_rate), layer_counts(spec.layers)
     how = Tuning(
-        epochs=spec.epochs,
         batch_size=Tuning.batch_size if spec.batch_size is None else spec.batch_size,
         learning_rate=_only(rates),
-        seed=spec.seed,
         labels=_only(labels),
-        init=spec.init,
         layers=_only(layers),
-        aux=spec.aux,
-        patience=spec.patience,
         settings=tuple(spec.settings()),
-        features=spec.features,
+        **spec.model_dump(include={"epochs", "seed", "init", "aux", "patience", "features", "network"}),
     )
     plan = Plan(
-        seeds=spec.seeds,
-        grid=spec.grid,
         curve=_more(labels),
-        restarts=spec.restarts,
-        compare=spec.compare,
         layers=_more(layers),
-        ensemble=spec.ensemble,
         rates=_more(rates),
-        jobs=spec.jobs,
         vary=tuple(spec.varied()),
+        **spec.model_dump(include={"seeds", "grid", "restarts", "compare", "ensemble", "jobs", "cluster"}),
     )
     named = f"{model.name}-{task.name}-study".replace("/", "-")
     out = Path(spec.out or f"runs/{named}")

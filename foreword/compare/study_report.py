@@ -14,9 +14,7 @@ from foreword.compare.significance import Difference, Result
 from foreword.compare.study import Study
 from foreword.report import Facts, Plot, Report, Section, Table, Text
 from foreword.report.plots import COLOURS, GREY
-from foreword.tasks.confidence import Interval
-from foreword.tasks.judging import METRICS
-from foreword.tasks.metrics import Metric, between, finite, signed
+from foreword.tasks.metrics import Metric, between, finite, finite_bounds, signed
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.labelled_run import FEW
@@ -25,75 +23,55 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 EXACT = 1e-9  # sums of shares are not exact: less than this is zero
-HEAD: tuple[str, ...] = (
-    "model",
-    "labels",
-    "rate",
-    "batch",
-    "seeds",
-    "dev",
-    "test",
-    "sd",
-    "min",
-    "max",
-    "95% (seeds)",
-    "95% (examples)",
-    "collapsed",
-)
-
-
-def _metric(study: Study) -> Metric:
-    return METRICS[study.metric](study.task.labels).metric
 
 
 def _number(metric: Metric, value: float) -> str:
     return metric.shown(value) if math.isfinite(value) else "-"
 
 
-def rows(study: Study) -> list[tuple[str, ...]]:
-    metric, found = _metric(study), [HEAD]
+def records(study: Study) -> list[dict[str, str]]:
+    """Every row of the table. Of what dev did not choose, test is not shown."""
+    metric, found = study.task.measure.metric, []
     for row in study.results:
-        tests, bounds = ["-"] * 4, ["-"] * 2
-        if row.chosen:
-            tests = [_number(metric, one) for one in (row.test, row.spread, min(row.tests), max(row.tests))]
-            bounds = [between(metric, one) for one in (row.over_seeds, row.over_examples)]
+        lost = f" ({row.diverged} diverged)" if row.diverged else ""
+        tested = {
+            "test": _number(metric, row.test),
+            "sd": _number(metric, row.spread),
+            "min": _number(metric, min(row.tests)),
+            "max": _number(metric, max(row.tests)),
+            "95% (seeds)": between(metric, row.over_seeds),
+            "95% (examples)": between(metric, row.over_examples),
+        }
         found.append(
-            (
-                row.name,
-                str(row.labels or "all"),
-                f"{row.rate:.2g}" if row.rate else "-",
-                str(row.batch or "-"),
-                str(len(row.seeds)),
-                _number(metric, row.dev),
-                *tests,
-                *bounds,
-                _collapsed(row) if row.seeds[0].run is not None else "-",
-            )
+            {
+                "model": row.name,
+                "labels": str(row.labels or "all"),
+                "rate": f"{row.rate:.2g}" if row.rate else "-",
+                "batch": str(row.batch or "-"),
+                "seeds": str(len(row.seeds)),
+                "dev": _number(metric, row.dev),
+                **(tested if row.chosen else dict.fromkeys(tested, "-")),
+                "collapsed": f"{row.collapsed} of {len(row.seeds)}{lost}" if row.seeds[0].run is not None else "-",
+            }
         )
     return found
 
 
-def _collapsed(row: Result) -> str:
-    return f"{row.collapsed} of {len(row.seeds)}" + (f" ({row.diverged} diverged)" if row.diverged else "")
-
-
-def differences(study: Study) -> list[tuple[str, ...]]:
-    metric = _metric(study)
-    head = ("labels", "model", "minus", "difference", "95% (seeds)", "95% (examples)", "seed by seed")
-    return [
-        head,
-        *(
-            (
-                str(one.labels or "all"),
-                one.name,
-                one.minus,
-                signed(metric, one.mean),
-                *(between(metric, bounds, True) for bounds in (one.over_seeds, one.over_examples)),
-                " ".join(signed(metric, each) for each in one.each),
-            )
-            for one in study.differences
-        ),
+def differences(study: Study) -> Table | None:
+    metric = study.task.measure.metric
+    found = [
+        {
+            "labels": str(one.labels or "all"),
+            "model": one.name,
+            "minus": one.minus,
+            "difference": signed(metric, one.mean),
+            "95% (seeds)": between(metric, one.over_seeds, True),
+            "95% (examples)": between(metric, one.over_examples, True),
+            "seed by seed": " ".join(signed(metric, each) for each in one.each),
+        }
+        for one in study.differences
     ]
+    return Table.of(found, left=(1, 2, 6)) if found else None
 
 
 def words(study: Study) -> list[str]:
@@ -108,7 +86,7 @@ def words(study: Study) -> list[str]:
 
 def notes(study: Study) -> list[str]:
     """What a reader must know of the numbers."""
-    metric, task = _metric(study), study.task
+    metric, task = study.task.measure.metric, study.task
     tuned = [row for row in study.results if row.seeds[0].run]
     said = [
         "Rate, batch size and weights were chosen on dev; only what dev chose shows its score on test.",
@@ -152,7 +130,7 @@ def _main(study: Study) -> list[Result]:
 
 
 def _scores_of(study: Study, row: Result) -> str:
-    metric = _metric(study)
+    metric = study.task.measure.metric
     beside = [
         f"{other.name} {_number(metric, other.test)}"
         for other in study.results
@@ -170,7 +148,7 @@ def _scores_of(study: Study, row: Result) -> str:
 
 
 def _significance(study: Study, one: Difference) -> str:
-    metric = _metric(study)
+    metric = study.task.measure.metric
     both = [bounds for bounds in (one.over_seeds, one.over_examples) if math.isfinite(bounds[0])]
     beyond = [low > EXACT or high < -EXACT for low, high in both]
     if len(both) < 2:
@@ -199,31 +177,7 @@ def values(study: Study) -> dict[str, object]:
         ],
         "words": words(study),
         "notes": notes(study),
-        "rows": [
-            {
-                "model": row.name,
-                "labels": row.labels,
-                "rate": row.rate,
-                "batch": row.batch,
-                "chosen": row.chosen,
-                "layers": row.layers,
-                "dev": row.dev,
-                "collapsed": row.collapsed,
-                "diverged": row.diverged,
-                **(_tested(row) if row.chosen else {}),
-                "seeds": [
-                    {
-                        "seed": one.seed,
-                        "dev": one.dev,
-                        "collapsed": one.collapsed,
-                        "run": str(one.run) if one.run else None,
-                        **({"test": one.test} if row.chosen else {}),
-                    }
-                    for one in row.seeds
-                ],
-            }
-            for row in study.results
-        ],
+        "rows": list(map(_row_values, study.results)),
         "apart": [
             {
                 "labels": one.labels,
@@ -231,27 +185,32 @@ def values(study: Study) -> dict[str, object]:
                 "minus": one.minus,
                 "difference": one.mean,
                 "each": list(one.each),
-                "over_seeds": _finite(one.over_seeds),
-                "over_examples": _finite(one.over_examples),
             }
+            | _bounds(one)
             for one in study.differences
         ],
     }
 
 
-def _tested(row: Result) -> dict[str, object]:
+def _row_values(row: Result) -> dict[str, object]:
+    """Of what dev did not choose, nothing of test."""
+    about = ("labels", "rate", "batch", "chosen", "layers", "dev", "collapsed", "diverged")
+    tested = {"test": row.test, "sd": finite(row.spread), "min": min(row.tests), "max": max(row.tests), **_bounds(row)}
+    seeds = [
+        {"seed": one.seed, "dev": one.dev, "collapsed": one.collapsed, "run": str(one.run) if one.run else None}
+        | ({"test": one.test} if row.chosen else {})
+        for one in row.seeds
+    ]
     return {
-        "test": row.test,
-        "sd": finite(row.spread),
-        "min": min(row.tests),
-        "max": max(row.tests),
-        "over_seeds": _finite(row.over_seeds),
-        "over_examples": _finite(row.over_examples),
+        "model": row.name,
+        **{name: getattr(row, name) for name in about},
+        **(tested if row.chosen else {}),
+        "seeds": seeds,
     }
 
 
-def _finite(bounds: Interval) -> list[float | None]:
-    return [finite(one) for one in bounds]
+def _bounds(one: Result | Difference) -> dict[str, object]:
+    return {"over_seeds": finite_bounds(one.over_seeds), "over_examples": finite_bounds(one.over_examples)}
 
 
 # --- plots --------------------------------------------------------------------------------------------------
@@ -273,19 +232,14 @@ def _by_place(study: Study, lines: Mapping[str, Line], xlabel: str, log: bool, n
                 axes.scatter([place] * len(one.seeds), [100 * test for test in one.tests], color=colour, s=7, alpha=0.6)
         constant = study.results[-1]
         axes.axhline(100 * constant.test, color=GREY, linewidth=0.8, linestyle=":", label=constant.name)
-        shown = [100 * test for points in lines.values() for _, one in points for test in one.tests] + [
-            100 * constant.test
-        ]
+        shown = [100 * test for points in lines.values() for _, one in points for test in (*one.tests, constant.test)]
         axes.set_ylim(min(shown) - 5, min(max(shown) + 5, 103))  # a band of three seeds may be wider than all there is
         axes.set_xscale("log" if log else "linear")
         ticks = sorted({place for points in lines.values() for place, _ in points})
         axes.set_xticks(ticks, [f"{place:,}" for place in ticks])
         axes.minorticks_off()
-        axes.set_xlabel(xlabel)
-        axes.set_ylabel(f"{study.metric} on test")
-        axes.legend(frameon=False)
 
-    return Plot(4.0, draw, note)
+    return Plot(4.0, draw, note, xlabel, f"{study.metric} on test")
 
 
 def label_curve(study: Study) -> Plot | None:
@@ -321,29 +275,15 @@ def side_by_side(study: Study) -> Plot | None:
             colour = COLOURS[0] if one.name == _main(study)[0].name else COLOURS[1] if one.seeds[0].run else COLOURS[-1]
             low, high = one.over_seeds if math.isfinite(one.over_seeds[0]) else one.over_examples
             if math.isfinite(low):
-                axes.plot(
-                    [100 * low, 100 * high],
-                    [at, at],
-                    color=colour,
-                    linewidth=5,
-                    alpha=0.25,
-                    zorder=0,
-                    solid_capstyle="butt",
-                )
-            axes.scatter(
-                [100 * test for test in one.tests], [at] * len(one.seeds), color=colour, s=9, alpha=0.6, linewidths=0
-            )
+                axes.barh(at, 100 * (high - low), 0.2, 100 * low, color=colour, alpha=0.25, zorder=0)
+            tests = [100 * test for test in one.tests]
+            axes.scatter(tests, [at] * len(tests), color=colour, s=9, alpha=0.6, linewidths=0)
             axes.scatter([100 * one.test], [at], color=colour, marker="|", s=160)
         axes.set_yticks(range(len(results)), [one.name for one in results])
         axes.set_ylim(-0.6, len(results) - 0.4)
-        axes.set_xlabel(f"{study.metric} on test")
 
-    return Plot(
-        0.8 + 0.34 * len(results),
-        draw,
-        "Points are seeds, strokes their means, bars the 95% confidence interval of the "
-        "mean over seeds (over examples where there is one seed).",
-    )
+    note = "Points are seeds, strokes their means, bars the 95% interval of the mean over seeds (of one seed: over examples)."
+    return Plot(0.8 + 0.34 * len(results), draw, note, f"{study.metric} on test")
 
 
 def report(study: Study, folder: Path, model: str) -> Report:
@@ -357,7 +297,6 @@ def report(study: Study, folder: Path, model: str) -> Report:
         *(("note", note) for note in task.notes),
         ("runs", str(folder)),
     ]
-    apart = differences(study)
     return Report(
         f"{model} on {task.name}",
         words(study),
@@ -367,10 +306,10 @@ def report(study: Study, folder: Path, model: str) -> Report:
             Section("Layers transferred", layers_curve(study)),
             Section(
                 "Every setting",
-                Table(rows(study), caption=f"{task.name}: {study.metric}, mean over seeds"),
+                Table.of(records(study), caption=f"{task.name}: {study.metric}, mean over seeds"),
                 Text(notes(study), note=True, page_only=True),
             ),
-            Section("Differences, seed by seed", Table(apart, left=(1, 2, 6)) if len(apart) > 1 else None),
+            Section("Differences, seed by seed", differences(study)),
             Section("Predictions", transfer_kind_of(task.kind).plot(task, last.median.answers, whose)),
             Section("How this was made", Facts(facts)),
         ],

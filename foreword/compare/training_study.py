@@ -18,11 +18,12 @@ from foreword.report import Report, Section, Table
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import text_run, train
 from foreword.tasks.confidence import over_seeds, spread
-from foreword.tasks.metrics import finite
+from foreword.tasks.metrics import Mean, between, finite
 from foreword.tokens.store import TokenStore
 from foreword.training.hardware import Hardware
 
 UNIT = "nats per guess on validation text"
+NATS = Mean(1.0, 4)
 
 
 @dataclass(frozen=True)
@@ -77,12 +78,17 @@ def training_jobs(
 
 
 def training_study(
-    jobs: Sequence[TrainingJob], data: Path, parallel: int | None = None, hardware: Hardware | None = None
+    jobs: Sequence[TrainingJob],
+    data: Path,
+    parallel: int | None = None,
+    hardware: Hardware | None = None,
+    cluster: str = "",
 ) -> list[Trained]:
     """Train them all, the best combination first. Runs that an interrupted call finished are not repeated."""
     check_tokenizer(jobs[0].recipe, TokenStore.open(data, "train").tokenizer, str(data))
     failed, found = [], dict[tuple[str, ...], list[float]]()
-    with JobRunner(data, hardware) as runs:
+    with JobRunner(data, hardware, cluster) as runs:
+        runs.hardware.ranks.first_writes(jobs[0].folder.parent)
         runs.start(jobs, parallel)
         for job in jobs:
             try:
@@ -109,36 +115,18 @@ def report(found: Sequence[Trained], title: str) -> Report:
     """Every combination; how far each is behind the best, seed by seed."""
     best = found[0]
     rows: list[tuple[str, ...]] = [("settings", "valid", "sd", "behind the best", "95% (seeds)", "seeds")]
+    runs = []
     for one in found:
         each = [mine - other for mine, other in zip(one.seeds, best.seeds)]
-        low, high = over_seeds(each)
-        rows.append(
-            (
-                one.name,
-                f"{one.mean:.4f}",
-                f"{spread(one.seeds):.4f}" if len(one.seeds) > 1 else "-",
-                "-" if one is best else f"{sum(each) / len(each):+.4f}",
-                "-" if one is best or low != low else f"{low:+.4f} to {high:+.4f}",
-                " ".join(f"{loss:.4f}" for loss in one.seeds),
-            )
-        )
+        behind = "-" if one is best else f"{sum(each) / len(each):+.4f}"
+        bounds = "-" if one is best else between(NATS, over_seeds(each), True)
+        sd = f"{spread(one.seeds):.4f}" if len(one.seeds) > 1 else "-"
+        rows.append((one.name, f"{one.mean:.4f}", sd, behind, bounds, " ".join(f"{loss:.4f}" for loss in one.seeds)))
+        about = {"settings": list(one.values), "valid": one.mean, "spread": finite(spread(one.seeds)) or 0.0}
+        runs.append({**about, "seeds": list(one.seeds)})
     return Report(
         title,
         [f"Best: {best.name}, {best.mean:.4f} {UNIT}, mean of {len(best.seeds)} seeds."],
         [Section("Every combination", Table(rows, left=(0, 5), best=1, caption=UNIT))],
-        values(found),
+        {"runs": runs},
     )
-
-
-def values(found: Sequence[Trained]) -> dict[str, object]:
-    return {
-        "runs": [
-            {
-                "settings": list(one.values),
-                "valid": one.mean,
-                "spread": finite(spread(one.seeds)) or 0.0,
-                "seeds": list(one.seeds),
-            }
-            for one in found
-        ]
-    }

@@ -1,4 +1,4 @@
-"""Models that count instead of descend: n-grams, mixtures of orders, Kneser-Ney, ARPA files. Numpy only."""
+"""Models that count instead of descend: n-grams, their smoothings, mixtures, ARPA files. Numpy only."""
 
 from __future__ import annotations
 
@@ -8,7 +8,17 @@ KINDS = Registry(
     "count model",
     {
         "ngram": "foreword.counts.ngrams:NGram",
-        "ngram_mixture": "foreword.counts.ngrams:MixtureOfOrders",
-        "kneser_ney": "foreword.counts.kneser_ney:KneserNey",
+        "arpa": "foreword.counts.arpa:BackOffTable",
+        "smoothed_ngram": "foreword.counts.smoothed:SmoothedNGram",
+    },
+)
+SMOOTHINGS = Registry(
+    "smoothing",
+    {
+        "kneser_ney": "foreword.counts.smoothing:KneserNey",
+        "absolute": "foreword.counts.smoothing:AbsoluteDiscounting",
+        "witten_bell": "foreword.counts.smoothing:WittenBell",
+        "katz": "foreword.counts.smoothing:Katz",
+        "jelinek_mercer": "foreword.counts.smoothing:JelinekMercer",
     },
 )

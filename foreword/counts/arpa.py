@@ -9,14 +9,14 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO
+from typing import IO, Literal
 
 import numpy as np
 
 from foreword.basics.files import write_atomically
 from foreword.basics.messages import Fault
 from foreword.counts.back_off import BackOff
-from foreword.counts.kneser_ney import KneserNeyModel
+from foreword.counts.model import CountSpec
 from foreword.counts.trie import Trie
 from foreword.tokens.vocabulary import Vocabulary
 
@@ -74,12 +74,12 @@ def names(vocabulary: Vocabulary, pieces: Callable[[int], str]) -> list[str]:
     return given
 
 
-def write_arpa(model: KneserNeyModel, pieces: Callable[[int], str], path: Path) -> None:
+def write_arpa(model: BackOff, pieces: Callable[[int], str], path: Path) -> None:
     """The whole model as text; `pieces` gives the string of an id."""
     write_atomically(Path(path), lambda partial: _write(model, names(model.vocabulary, pieces), partial))
 
 
-def _write(model: KneserNeyModel, called: list[str], path: Path) -> None:
+def _write(model: BackOff, called: list[str], path: Path) -> None:
     last = np.array([*called, ""], object)
     first = last.copy()
     first[model.begins] = "<s>"
@@ -88,7 +88,7 @@ def _write(model: KneserNeyModel, called: list[str], path: Path) -> None:
     with open(path, "w", encoding="utf-8", newline="\n") as file:
         file.write(f"\\data\\\nngram 1={len(events) + 1 + len(unknown)}\n")
         file.writelines(f"ngram {length}={len(keys)}\n" for length, keys in enumerate(model.trie.keys, 2))
-        probability = [_log10(table) for table in model.probability]
+        probability = [_log10(np.asarray(table), most=0.0) for table in model.probability]
         back_off = [_log10(table) for table in model.back_off] or [np.zeros(len(last))]
         file.write("\n\\1-grams:\n")
         file.writelines(unknown)
@@ -134,9 +134,19 @@ def _write_level(
             file.writelines(f"{p:.9g}\t{words}\t{weight:.9g}\n" for p, words, weight in every)
 
 
-def _log10(table: np.ndarray) -> np.ndarray:
+def _log10(table: np.ndarray, most: float = np.inf) -> np.ndarray:
     with np.errstate(divide="ignore"):
-        return np.clip(np.log10(table), NEVER, 0.0)  # rounding may leave a certainty a hair above 1
+        return np.clip(np.log10(table), NEVER, most)  # rounding may leave a certainty a hair above 1
+
+
+class BackOffTable(CountSpec):
+    """Back-off tables that were made elsewhere, of n-grams up to `order`: an ARPA file."""
+
+    kind: Literal["arpa"] = "arpa"
+    order: int
+
+    def build(self, vocabulary: Vocabulary) -> ArpaModel:
+        return ArpaModel(vocabulary, self.order, [])
 
 
 class ArpaModel(BackOff):
@@ -206,6 +216,8 @@ def _read(lines: _Lines) -> ArpaModel:
             number = lines.number - len(rows) + at + 1
             raise lines.fault(f"{word.decode(errors='replace')} is listed twice.", number=number)
         ids[word] = len(ids) - (b"<s>" in ids) if word != b"<s>" else -1
+    if b"<unk>" not in ids:  # a closed vocabulary: nothing else ever occurs
+        ids[b"<unk>"] = len(ids) - (b"<s>" in ids)
     size = len(ids) - (b"<s>" in ids)
     end = ids.get(b"</s>", -1)
     begins = end if end >= 0 else size

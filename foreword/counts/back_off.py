@@ -1,19 +1,21 @@
 """A table of probabilities for the n-grams that were seen, and a factor per history for the rest (Katz's form).
 
-p(w | h) is the table's where `h w` is in it, else back_off(h) * p(w | h without its oldest token). Kneser-Ney,
-mixtures of orders and ARPA files all end in this form, so they are read by the same lines.
+p(w | h) is the table's where `h w` is in it, else back_off(h) * p(w | h without its oldest token). Every
+smoothing and every ARPA file ends in this form, so they are read by the same lines.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from foreword.counts.hashed import HashedTrie
 from foreword.counts.model import CountModel
-from foreword.counts.trie import Counted, Trie
+from foreword.counts.quantized import Coded
+from foreword.counts.trie import Trie
 
 if TYPE_CHECKING:
     from foreword.tokens.vocabulary import Vocabulary
@@ -60,38 +62,14 @@ class Tabled(CountModel):
 class BackOff(Tabled):
     """`probability[k]` and `back_off[k]` belong to the n-grams of length k + 1."""
 
-    def __init__(self, vocabulary: Vocabulary, order: int):
+    def __init__(self, vocabulary: Vocabulary, order: int, hashed: bool = False):
         super().__init__(vocabulary)
-        self.order = order
-        self.probability: list[np.ndarray] = []
+        self.order, self.hashed = order, hashed
+        self.probability: list[np.ndarray | Coded] = []
         self.back_off: list[np.ndarray] = []
 
-    def interpolate(
-        self,
-        uniform: float,
-        single: np.ndarray,
-        levels: list[Counted],
-        shares: Callable[[int, np.ndarray, np.ndarray, int], tuple[np.ndarray, np.ndarray]],
-    ) -> None:
-        """p(w | h) = own(h w) + rest(h) * p(w | h'), from single tokens up; `shares` gives own and rest of a level.
-
-        It is called with (level, counts, history of each, number of histories). The levels are emptied on the way:
-        their counts are not needed again and are half of all memory.
-        """
-        base = self.vocabulary.size + 1
-        own, rest = shares(1, single, np.zeros(base, np.int64), 1)
-        events = np.append(self.events, False)
-        self.probability, self.back_off = [np.where(events, own + rest * uniform, 0.0)], []
-        keys: list[np.ndarray] = []
-        while levels:
-            counted = levels.pop(0)
-            histories = counted.keys // base
-            own, rest = shares(len(keys) + 2, counted.counts, histories, len(self.probability[-1]))
-            own += rest[histories] * self.probability[-1][counted.suffix]
-            self.probability.append(own)
-            self.back_off.append(rest)
-            keys.append(counted.keys)
-        self.trie = Trie(base, self.begins, keys)
+    def trie_of(self, keys: list[np.ndarray]) -> Trie:
+        return (HashedTrie if self.hashed else Trie)(self.vocabulary.size + 1, self.begins, keys)
 
     def spread(self, state: np.ndarray) -> np.ndarray:
         spread = np.tile(self.probability[0][: self.vocabulary.size], (len(state), 1))
@@ -117,17 +95,27 @@ class BackOff(Tabled):
         return each
 
     def arrays(self) -> dict[str, np.ndarray]:
-        named = {f"probability.{length + 1}": table for length, table in enumerate(self.probability)}
+        named: dict[str, np.ndarray] = {}
+        for length, table in enumerate(self.probability, 1):
+            if isinstance(table, Coded):
+                named |= {f"codes.{length}": table.codes, f"values.{length}": table.values}
+            else:
+                named[f"probability.{length}"] = table
         named |= {f"back_off.{length + 1}": table for length, table in enumerate(self.back_off)}
         return named | {f"keys.{length + 2}": table for length, table in enumerate(self.trie.keys)}
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        order = sum(name.startswith("probability.") for name in arrays)
+        order = sum(name.startswith(("probability.", "codes.")) for name in arrays)
         self.order = order
-        self.probability = [arrays[f"probability.{length}"] for length in range(1, order + 1)]
+        self.probability = [
+            arrays[f"probability.{length}"]
+            if f"probability.{length}" in arrays
+            else Coded(arrays[f"codes.{length}"], arrays[f"values.{length}"])
+            for length in range(1, order + 1)
+        ]
         self.back_off = [arrays[f"back_off.{length}"] for length in range(1, order)]
         keys = [arrays[f"keys.{length}"] for length in range(2, order + 1)]
-        self.trie = Trie(self.vocabulary.size + 1, self.begins, keys)
+        self.trie = self.trie_of(keys)
 
 
 def logarithm(probabilities: np.ndarray) -> np.ndarray:

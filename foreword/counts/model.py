@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from foreword.basics.columns import Column, Scratch
 from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
 
@@ -42,7 +43,9 @@ class CountModel(ABC):
         self.begins = vocabulary.end if vocabulary.end >= 0 else vocabulary.size
         self.events = np.ones(vocabulary.size, bool)  # what may be predicted
         self.events[list(vocabulary.silent)] = False
-        self.runs: list[np.ndarray] = []
+        # a copy of what was read, two or four bytes a token: the caller may fill the same buffer again
+        self.scratch = Scratch()
+        self.read = self._nothing()
 
     def parameter_count(self) -> int:
         return 0
@@ -57,21 +60,28 @@ class CountModel(ABC):
         if not self.events[ids].all():
             silent = int(ids[~self.events[ids]][0])
             raise Fault(f"id {silent} is never part of a text, yet it stands in the ids to count.")
-        # a copy: the caller may fill the same buffer again
-        self.runs.append(ids.astype(np.uint16 if self.vocabulary.size <= 1 << 16 else np.uint32))
+        self.read.append(ids)
         return len(ids)
 
+    def bounded(self, memory: int, cluster: str = "") -> None:
+        """Count in so many bytes of memory, about; the rest lies on disk meanwhile. Changes no number, nor does a cluster."""
+        before = self.read[:]
+        self.scratch = Scratch(memory, cluster=cluster)
+        self.read = self._nothing().append(before)
+
+    def _nothing(self) -> Column:
+        return self.scratch.column(np.uint16 if self.vocabulary.size <= 1 << 16 else np.uint32)
+
     def counted(self) -> dict[str, np.ndarray]:
-        self.runs = [self.ids()]
-        return {"ids": self.runs[0]}
+        return {"ids": self.read.array()}
 
     def recount(self, saved: dict[str, np.ndarray]) -> None:
-        self.runs = []
+        self.read.clear()
         self.count(saved["ids"])
 
     def ids(self) -> np.ndarray:
         """Everything counted so far."""
-        return np.concatenate(self.runs) if self.runs else np.zeros(0, np.uint16)
+        return self.read[:]
 
     def checked(self, ids: np.ndarray) -> np.ndarray:
         """`ids` as integers of this vocabulary; one outside it would silently be read as another n-gram."""

@@ -38,14 +38,17 @@ class Trie:
 
     def find(self, level: int, histories: np.ndarray, tokens: np.ndarray) -> np.ndarray:
         """Indices of the n-grams `history token` of length `level`; where there is none, UNSEEN or SHORTER."""
-        keys = self.keys[level - 2]
         found = np.where(histories == SHORTER, SHORTER, UNSEEN)
         asked = np.flatnonzero(histories >= 0)
-        if len(asked) and len(keys):
-            wanted = histories[asked] * self.base + tokens[asked]
-            at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-            found[asked] = np.where(keys[at] == wanted, at, UNSEEN)
+        if len(asked) and len(self.keys[level - 2]):
+            found[asked] = self.place(level, histories[asked] * self.base + tokens[asked])
         return found
+
+    def place(self, level: int, wanted: np.ndarray) -> np.ndarray:
+        """Where these keys of a level are, or UNSEEN."""
+        keys = self.keys[level - 2]
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[at] == wanted, at, UNSEEN)
 
     def continuations(self, level: int, histories: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """All n-grams of length `level` under these histories: (which history, last token, index), concatenated."""
@@ -100,15 +103,20 @@ def known(table: np.ndarray, index: np.ndarray) -> np.ndarray:
     return out
 
 
-def count_ngrams(ids: np.ndarray, order: int, begins: int, base: int) -> tuple[np.ndarray, list[Counted]]:
+def count_ngrams(
+    ids: np.ndarray, order: int, begins: int, base: int, before: int = 0, opens: bool = True
+) -> tuple[np.ndarray, list[Counted]]:
     """How often each token occurs, and the n-grams of length 2 to `order`; none crosses a document's end.
 
+    The first `before` ids were counted elsewhere: here they are only what the others follow. So a long text can be
+    counted in pieces, each with the `order` - 1 ids before it, and `merge_shards` gives what the whole would have given.
+    `opens`: the text begins here.
     Beside the result this takes about 40 bytes per token, while sorting.
     """
-    single = np.bincount(ids, minlength=base)
+    single = np.bincount(ids[before:], minlength=base)
     levels: list[Counted] = []
     grams = ids.astype(np.int32)
-    histories = np.append(np.int32(begins), grams)[:-1]
+    histories = np.append(np.int32(begins if opens else SHORTER), grams)[:-1]
     ended = ids == begins
     for level in range(2, order + 1):
         keys = histories * np.int64(base)
@@ -123,6 +131,9 @@ def count_ngrams(ids: np.ndarray, order: int, begins: int, base: int) -> tuple[n
         new[:none] = False
         first = np.flatnonzero(new)
         counts = np.diff(first, append=len(keys)).astype(np.int32)
+        if before:
+            elsewhere = np.flatnonzero(sequence < before)
+            np.subtract.at(counts, np.searchsorted(first, elsewhere[elsewhere >= none], "right") - 1, 1)
         levels.append(Counted(keys[first], counts, grams[sequence[first]]))
         del keys
         if level < order:

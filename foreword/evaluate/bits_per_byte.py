@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
+from functools import lru_cache
+from itertools import islice, tee
 
 import numpy as np
 import torch
 
 from foreword.basics.messages import Fault
+from foreword.counts.spelling import Spelling
 from foreword.evaluate.score import Score, total
 from foreword.networks.base import Inputs, Model
 from foreword.networks.language_model import LanguageModel
@@ -25,16 +27,33 @@ class TokenizedText:
     bytes: int
     characters: int
     words: int
-    whole: bool = True  # the ids hold all of it
+    whole: bool = True  # the ids hold all of it, or what they leave open is spelled out
+    spelled: float = 0.0  # nats that a model of letters charges for words the tokenizer does not know
 
     def closed(self, end: int) -> TokenizedText:
         """With its end to be scored as well, which counts as a token, a word and a newline, as in the literature."""
-        return TokenizedText(np.append(self.ids, end), self.bytes + 1, self.characters + 1, self.words + 1, self.whole)
+        return replace(
+            self,
+            ids=np.append(self.ids, end),
+            bytes=self.bytes + 1,
+            characters=self.characters + 1,
+            words=self.words + 1,
+        )
 
 
 def text_of(text: str, tokenizer: Tokenizer) -> TokenizedText:
     ids = np.asarray(tokenizer.encode(text), np.int64)
-    return TokenizedText(ids, len(text.encode("utf-8")), len(text), len(text.split()), tokenizer.keeps(text, ids))
+    unknown = tokenizer.unknown_words(text, ids)
+    spelled = spelling(tokenizer).nats(unknown) if unknown else 0.0
+    sizes = len(text.encode("utf-8")), len(text), len(text.split())
+    return TokenizedText(ids, *sizes, whole=unknown is not None, spelled=spelled)
+
+
+@lru_cache(maxsize=8)
+def spelling(tokenizer: Tokenizer) -> Spelling:
+    """A model of letters for words that a tokenizer does not know, learned from those it does."""
+    specials = set(tokenizer.specials.values())
+    return Spelling(piece for piece in tokenizer.vocabulary().pieces if piece not in specials and piece != "\n")
 
 
 def texts_of(store: TokenStore, limit: int | None = None) -> Iterator[TokenizedText]:
@@ -91,18 +110,25 @@ def log_probs(
     model: LanguageModel, tokenizer: Tokenizer, texts: Sequence[TokenizedText], stride: int | None = None
 ) -> list[np.ndarray]:
     """The log-probability of each token of each text (without the first, where nothing marks a document's start)."""
-    begins = tokenizer.has("[end]")
-    sequences, starts, owners = [], [], []
-    for owner, text in enumerate(texts):
-        sequence = np.concatenate([[tokenizer.special("[end]")], text.ids]) if begins else text.ids
-        for window in windows(len(sequence), model.context, stride):
-            sequences.append(sequence[window.start : window.stop])
-            starts.append(window.scored - window.start)
+    before = [tokenizer.special("[end]")] if tokenizer.has("[end]") else []
+    sequences = [np.concatenate([np.asarray(before, np.int64), text.ids]) for text in texts]
+    return score_in_windows(model, sequences, [1] * len(sequences), stride)
+
+
+def score_in_windows(
+    model: LanguageModel, sequences: Sequence[np.ndarray], firsts: Sequence[int], stride: int | None = None
+) -> list[np.ndarray]:
+    """The log-probability of each token of each sequence, from the token number `first` on."""
+    parts, starts, owners = [], [], []
+    for owner, (sequence, first) in enumerate(zip(sequences, firsts)):
+        for window in windows(len(sequence), model.context, stride) if first < len(sequence) else []:
+            parts.append(sequence[window.start : window.stop])
+            starts.append(max(window.scored, first) - window.start)
             owners.append(owner)
-    found: list[list[np.ndarray]] = [[] for _ in texts]
-    for owner, scores in zip(owners, model.score(sequences, starts)):
+    found: list[list[np.ndarray]] = [[] for _ in sequences]
+    for owner, scores in zip(owners, model.score(parts, starts) if parts else []):
         found[owner].append(np.asarray(scores, np.float64))
-    return [np.concatenate(parts) if parts else np.zeros(0) for parts in found]
+    return [np.concatenate(some) if some else np.zeros(0) for some in found]
 
 
 @dataclass(frozen=True)
@@ -113,6 +139,9 @@ class TextScores:
     logs: list[np.ndarray]
 
 
+Scorer = Callable[[Iterable[list[TokenizedText]]], Iterable[list[np.ndarray]]]
+
+
 def score_texts(
     model: LanguageModel,
     tokenizer: Tokenizer,
@@ -121,13 +150,18 @@ def score_texts(
     tell: Callable[[int], None] = lambda bytes: None,
     at_once: int = 64,
     ends: bool = False,
+    scored: Scorer | None = None,
 ) -> TextScores:
-    """Score documents, `at_once` of them at a time. `ends`: they are closed, and the policy says so."""
+    """Score documents, `at_once` of them at a time. `ends`: they are closed, and the policy says so.
+
+    `scored`: who finds the log-probabilities of each batch, if not the model here.
+    """
     how = policy(model, stride, tokenizer.has("[end]"), ends)
+    scored = scored or (lambda some: (log_probs(model, tokenizer, one, stride) for one in some))
     scores: list[Score] = []
     logs: list[np.ndarray] = []
-    for some in batched(texts, at_once):
-        found = log_probs(model, tokenizer, some, stride)
+    batches, asked = tee(batched(texts, at_once))
+    for some, found in zip(batches, scored(asked)):
         logs += found
         scores += [cost(text, one, tokenizer, how) for text, one in zip(some, found)]
         tell(sum(score.bytes for score in scores))
@@ -141,16 +175,9 @@ def cost(text: TokenizedText, logs: np.ndarray, tokenizer: Tokenizer, how: str) 
     sizes, unknown = tokenizer.token_bytes(), tokenizer.special("[unknown]") if tokenizer.has("[unknown]") else -1
     # a first token that was given, not guessed, is not paid for: its bytes do not count either
     given = int(sizes[text.ids[0]]) if len(text.ids) > len(logs) and sizes is not None else 0
-    return Score(
-        -float(logs.sum()),
-        len(logs),
-        text.bytes - given,
-        text.characters,
-        text.words,
-        unknown=int((text.ids == unknown).sum()),
-        lossless=text.whole,
-        policy=how,
-    )
+    counts, lost = (text.bytes - given, text.characters, text.words), int((text.ids == unknown).sum())
+    found = Score(-float(logs.sum()), len(logs), *counts, unknown=lost, lossless=text.whole, policy=how)
+    return replace(found, spelled=text.spelled)
 
 
 def batched(texts: Iterable[TokenizedText], size: int) -> Iterator[list[TokenizedText]]:
@@ -178,17 +205,8 @@ def pseudo_score(model: Model, tokenizer: Tokenizer, texts: Iterable[TokenizedTe
                 rows[index] = mask
                 hidden = model.network(Inputs(rows)).last[index]
                 nats += float(model.heads["tokens"].nll(hidden, targets).sum())
-        scores.append(
-            Score(
-                nats,
-                len(text.ids),
-                text.bytes,
-                text.characters,
-                text.words,
-                lossless=text.whole,
-                kind="pseudo-likelihood",
-            )
-        )
+        sizes = len(text.ids), text.bytes, text.characters, text.words
+        scores.append(Score(nats, *sizes, lossless=text.whole, kind="pseudo-likelihood"))
         left -= len(text.ids)
         if left <= 0:
             break

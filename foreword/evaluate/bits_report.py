@@ -9,29 +9,24 @@ from foreword.basics.files import JsonObject
 from foreword.evaluate.score import Score
 from foreword.report import Section, Table, Text
 
-HEAD = ("model", "bits/byte", "bits/char", "word ppl", "token ppl", "tokens")
-
 
 def results(scores: Mapping[str, Score], text: str, weights: Mapping[str, float] | None = None) -> Section:
     """The table, the best model highlighted, and notes: what was lost, what was mixed, what a token could see."""
     rows = [
-        (
-            name,
-            _cell(score.bits_per_byte, 4),
-            _cell(score.bits_per_character, 4),
-            _cell(score.word_perplexity, 1),
-            _cell(score.perplexity, 2),
-            f"{score.tokens:,}",
-        )
+        {
+            "model": name,
+            "bits/byte": _cell(score.bits_per_byte, 4),
+            "bits/char": _cell(score.bits_per_character, 4),
+            "word ppl": _cell(score.word_perplexity, 1),
+            "token ppl": _cell(score.perplexity, 2),
+            "tokens": f"{score.tokens:,}",
+        }
         for name, score in scores.items()
     ]
     costs = [score.bits_per_byte or math.inf for score in scores.values()]
     first = next(iter(scores.values()))
-    table = Table(
-        [HEAD, *rows],
-        caption=f"{text}: {first.documents:,} documents, {first.bytes:,} bytes",
-        best=1 + costs.index(min(costs)) if len(costs) > 1 else None,
-    )
+    best = 1 + costs.index(min(costs)) if len(costs) > 1 else None
+    table = Table.of(rows, caption=f"{text}: {first.documents:,} documents, {first.bytes:,} bytes", best=best)
     return Section("Bits per byte of held-out text", table, Text([*notes(scores, weights or {})], note=True))
 
 
@@ -47,6 +42,14 @@ def notes(scores: Mapping[str, Score], weights: Mapping[str, float]) -> list[str
         found.append(
             f"The tokenizer loses part of the text{lost}: bits per byte of the original text would flatter it, "
             "so they are not given."
+        )
+    if spelled := {name: score.spelled for name, score in scores.items() if score.spelled and score.lossless}:
+        each = ", ".join(
+            f"{nats / math.log(2) / first.bytes:.4f} bits per byte of {name}" for name, nats in spelled.items()
+        )
+        found.append(
+            f"Words that are not in a vocabulary are spelled out by a model of its words' letters ({each}): "
+            "bits and word perplexity count that, token perplexity does not."
         )
     if weights:
         found.append("mixture = " + " + ".join(f"{weight:.3f} {name}" for name, weight in weights.items()))

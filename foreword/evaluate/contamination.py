@@ -19,7 +19,7 @@ from foreword.tasks.metrics import finite
 from foreword.tasks.task import Task
 from foreword.text import reading
 from foreword.text.overlap import RATE, SHARE_OF, Overlap, Seen, overlap, seen_in, size_for
-from foreword.tokens.store import TokenStore
+from foreword.tokens.store import TokenStore, is_store
 
 UNASKED = 32 * 2**20  # bytes of training text that are looked through without having been asked to
 
@@ -38,7 +38,7 @@ class TrainingText:
         facts = RunFolder(model_place(model).folder).passport()
         named = [facts["store"]] if facts.get("store") else [source["store"] for source in facts.get("sources", [])]
         paths = tuple(map(Path, named))
-        if not paths or not all((path / "store.json").is_file() for path in paths):
+        if not paths or not all(map(is_store, paths)):
             return None
         if len(paths) == 1 and TokenStore.open(paths[0]).data != facts.get("data"):
             say(f"{paths[0]} was made again since {model} was trained: overlap with it is not looked for.")
@@ -51,38 +51,29 @@ class TrainingText:
 
     @property
     def bytes(self) -> int:
-        return sum(
-            TokenStore.open(path).total_bytes if _stored(path) else reading.total_bytes([path]) for path in self.paths
-        )
+        return sum(TokenStore.open(p).total_bytes if is_store(p) else reading.total_bytes([p]) for p in self.paths)
 
     @property
     def fingerprint(self) -> str:
-        each = [
-            TokenStore.open(path).data
-            if _stored(path)
-            else f"{reading.fingerprint([path])}|{self.documents}|{self.column}"
-            for path in self.paths
-        ]
+        how = f"|{self.documents}|{self.column}"
+        each = [TokenStore.open(p).data if is_store(p) else reading.fingerprint([p]) + how for p in self.paths]
         return hashlib.blake2b("\n".join(each).encode(), digest_size=12).hexdigest()
 
     @property
     def lossless(self) -> bool:
-        return all(TokenStore.open(path).tokenizer.lossless for path in self.paths if _stored(path))
+        return all(TokenStore.open(path).tokenizer.lossless for path in self.paths if is_store(path))
 
     def texts(self) -> Iterator[str]:
         for path in self.paths:
-            if _stored(path):
-                store = TokenStore.open(path)
-                yield from (store.tokenizer.decode(store.document(number)) for number in range(store.documents))
+            if is_store(path):
+                yield from TokenStore.open(path).texts()
             else:
                 yield from (one.text for one in reading.documents([path], self.documents, self.column))
 
     def seen(self, sizes: Iterable[int], rate: float = RATE) -> dict[int, Seen]:
         """Filters of its runs of words, kept for the next time."""
-        places = {
-            size: cache_folder() / "overlap" / f"{self.fingerprint}-{size}-{rate:g}.bloom"
-            for size in sorted(set(sizes))
-        }
+        kept, text = cache_folder() / "overlap", self.fingerprint
+        places = {size: kept / f"{text}-{size}-{rate:g}.bloom" for size in sorted(set(sizes))}
         there = {size: Seen.load(size, place) for size, place in places.items() if place.is_file()}
         if missing := [size for size in places if size not in there]:
             sizes_said = " and ".join(map(str, missing))
@@ -107,20 +98,11 @@ def training_texts(models: Sequence[str], said: str = "") -> dict[str, TrainingT
     return {model: text for model, text in known.items() if text is not None and (said or text.bytes <= UNASKED)}
 
 
-def _stored(path: Path) -> bool:
-    return (path / "store.json").is_file()
-
-
 def overlap_with(training: TrainingText, examples: Sequence[str], rate: float = RATE) -> Overlap:
     """What of the examples stands in a training text."""
     if not examples:
         raise Fault("there are no examples to look for.")
     return overlap(examples, training.seen({SHARE_OF, size_for(examples)}, rate))
-
-
-def split_clean_dirty(examples: Sequence[str], training: TrainingText) -> list[bool]:
-    """Whether each example is dirty: N words in a row of it stand in the training text."""
-    return overlap_with(training, examples).dirty
 
 
 def texts_of(task: Task, limit: int | None = None) -> list[str]:
@@ -165,21 +147,21 @@ class CleanAndDirty:
             },
         }
 
-    def rows(self) -> Iterator[tuple[str, ...]]:
+    def records(self) -> Iterator[dict[str, str]]:
         clean, dirty, found = self.part(False), self.part(True), self.found
         for number, (name, metric) in enumerate(self.result.metrics().items()):
             whole = self.result.value(name)
-            change = f"{(clean.value(name) - whole) / whole:+.1%}" if clean and whole else "-"
-            yield (
-                "" if number else self.result.task.name,
-                name,
-                metric.shown(whole),
-                *(metric.shown(part.value(name)) if part else "-" for part in (clean, dirty)),
-                change,
-                f"{sum(found.dirty):,} of {len(found.dirty):,}",
-                str(found.size),
-                f"{found.share:.2%}",
-            )
+            yield {
+                "task": "" if number else self.result.task.name,
+                "metric": name,
+                "all": metric.shown(whole),
+                "clean": metric.shown(clean.value(name)) if clean else "-",
+                "dirty": metric.shown(dirty.value(name)) if dirty else "-",
+                "clean against all": f"{(clean.value(name) - whole) / whole:+.1%}" if clean and whole else "-",
+                "dirty examples": f"{sum(found.dirty):,} of {len(found.dirty):,}",
+                "words in a row": str(found.size),
+                "8-grams known": f"{found.share:.2%}",
+            }
 
     def notes(self) -> Iterator[str]:
         name, found = self.result.task.name, self.found
@@ -194,25 +176,12 @@ class CleanAndDirty:
             yield f"{name}: {found.short:,} examples have fewer than {found.size} words, too few to tell; they count as clean"
 
 
-HEAD = (
-    "task",
-    "metric",
-    "all",
-    "clean",
-    "dirty",
-    "clean against all",
-    "dirty examples",
-    "words in a row",
-    "8-grams known",
-)
-
-
 def section(results: Sequence[CleanAndDirty], training: str) -> Section:
     """Clean, dirty and all side by side, where there are both; else in a sentence why not."""
-    rows = [row for one in results if len(one.found.dirty) > 1 and any(one.found.dirty) for row in one.rows()]
+    rows = [row for one in results if len(one.found.dirty) > 1 and any(one.found.dirty) for row in one.records()]
     return Section(
         "Contamination",
         Text([f"overlap with {training}"]),
-        Table([HEAD, *rows], left=(0, 1)) if rows else None,
+        Table.of(rows, left=(0, 1)) if rows else None,
         Text([note for one in results for note in one.notes()]),
     )

@@ -18,7 +18,7 @@ from foreword.runs.place import model_place
 from foreword.tasks import replies
 from foreword.tasks.replies import PairedReplies, ReplyMetric
 from foreword.text import reading
-from foreword.tokens.store import TokenStore
+from foreword.tokens.store import TokenStore, is_store
 from foreword.tokens.turns import SKIPPED, split_turns
 
 TELLING = ("dull replies", "distinct-1", "distinct-2")
@@ -67,7 +67,7 @@ def prompts(data: Path, number: int, seed: int = 0, split: str = "", column: str
 
 
 def _dialogues(data: Path, split: str, column: str) -> Iterator[Sequence[str]]:
-    if not (data / "store.json").is_file():
+    if not is_store(data):
         for document in reading.documents([data], "dialogues", column):
             assert document.dialogue is not None
             yield document.dialogue.turns
@@ -78,11 +78,9 @@ def _dialogues(data: Path, split: str, column: str) -> Iterator[Sequence[str]]:
             f"{data} does not know where turns end: it was not made from dialogues.",
             "Give dialogues as text, or make a store:  foreword tokens TEXT --documents dialogues --out STORE",
         )
+    end, decode = store.tokenizer.special("[end]"), store.tokenizer.decode
     for i in range(store.documents):
-        yield [
-            store.tokenizer.decode(turn).strip()
-            for turn in split_turns(store.document(i), store.tokenizer.special("[end]"))
-        ]
+        yield [decode(turn).strip() for turn in split_turns(store.document(i), end)]
 
 
 def answered(
@@ -106,7 +104,6 @@ class DialogueReport:
     metrics: list[ReplyMetric]
     replies: dict[str, list[str]]  # by system; "person" is how people answered
     differences: list[PairedReplies]  # MMI beside the first sample
-    control: list[PairedReplies]  # the likeliest sample beside the first
     asked: list[DialoguePrompt]
 
     def value(self, system: str, metric: ReplyMetric) -> float:
@@ -116,10 +113,8 @@ class DialogueReport:
         return {
             "about": self.about,
             "prompts": len(self.asked),
-            "systems": {
-                name: {metric.name: self.value(name, metric) for metric in self.metrics} for name in self.replies
-            },
-            "mmi": {one.metric.name: [one.first, one.second, *one.interval] for one in self.differences},
+            "systems": {name: {one.name: self.value(name, one) for one in self.metrics} for name in self.replies},
+            "mmi": {one.metric.name: [one.first, one.second, *one.difference.interval] for one in self.differences},
             "verdict": self.verdict(),
         }
 
@@ -138,16 +133,10 @@ class DialogueReport:
             (True, True): "helps in part and hurts in part",
             (False, False): "makes no difference that could be measured",
         }[min(signs) < 0, max(signs) > 0]
-        price = [by_name[name] for name in ("BLEU-4", "NIST-4")]
-        cost = [one.metric.name for one in price if one.sign < 0]
-        gain = [one.metric.name for one in price if one.sign > 0]
-        near = (
-            f" It is further from what people said ({', '.join(cost)})."
-            if cost
-            else f" It is nearer to what people said ({', '.join(gain)})."
-            if gain
-            else ""
-        )
+        near = ""
+        for way, sign in (("nearer to", 1), ("further from", -1)):
+            if those := [name for name in ("BLEU-4", "NIST-4") if by_name[name].sign == sign]:
+                near = f" It is {way} what people said ({', '.join(those)})."
         return (
             f"MMI {found} on this data: " + "; ".join(map(str, telling)) + f". {len(self.asked)} prompts, the same "
             f"candidates with and without choosing, 95% intervals of a paired bootstrap.{near}"
@@ -160,18 +149,12 @@ class DialogueReport:
 
     def report(self) -> Report:
         rows = [
-            ("", *(metric.name for metric in self.metrics)),
-            *(
-                (name, *(metric.metric.shown(self.value(name, metric)) for metric in self.metrics))
-                for name in self.replies
-            ),
+            {"": name, **{metric.name: metric.metric.shown(self.value(name, metric)) for metric in self.metrics}}
+            for name in self.replies
         ]
-        return Report(
-            "Replies",
-            [self.verdict()] if self.differences else [],
-            [Section("Replies to people's prompts", Table(rows, caption=self.about))],
-            self.values(),
-        )
+        lead = [self.verdict()] if self.differences else []
+        table = Table.of(rows, caption=self.about)
+        return Report("Replies", lead, [Section("Replies to people's prompts", table)], self.values())
 
 
 def dialogue_report(
@@ -207,23 +190,12 @@ def judged(
         said |= {"likeliest": [answer.likeliest.text for answer in answers], "MMI": [answer.text for answer in answers]}
     metrics = replies.metrics(references, dull)
 
-    def against(system: str, telling: Sequence[ReplyMetric] = metrics) -> list[PairedReplies]:
-        return [
-            replies.compared(one, said["first sample"], said[system], references, seed)
-            for one in telling
-            if system in said
-        ]
-
-    how = chat_model.sampling
+    compared = [
+        replies.compared(one, said["first sample"], said["MMI"], references, seed) for one in metrics if "MMI" in said
+    ]
+    how, several = chat_model.sampling, f", {chat_model.candidates} candidates" if chat_model.backward else ""
     about = (
         f"{model}: replies to {len(asked)} prompts of {data}, top-k {how.top_k}, temperature {how.temperature:g}, "
-        f"at most {how.max_tokens} tokens" + (f", {chat_model.candidates} candidates" if chat_model.backward else "")
+        f"at most {how.max_tokens} tokens{several}"
     )
-    return DialogueReport(
-        about,
-        metrics,
-        {**said, "person": references},
-        against("MMI"),
-        against("likeliest", [one for one in metrics if one.name == "dull replies"]),
-        asked,
-    )
+    return DialogueReport(about, metrics, {**said, "person": references}, compared, asked)

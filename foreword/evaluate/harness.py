@@ -38,8 +38,8 @@ from foreword.basics.messages import Fault
 from foreword.basics.progress import ticking
 from foreword.batches.by_length import by_length
 from foreword.evaluate import bits_per_byte as bits
+from foreword.evaluate.generation import continued
 from foreword.evaluate.likelihood import Pair, document_start, encode_pairs, fit, follow_greedily, log_probs
-from foreword.generate.batch import generate
 from foreword.generate.sample import Sampling
 from foreword.networks.language_model import LanguageModel
 from foreword.runs.opening import TrainedModel
@@ -107,21 +107,16 @@ class Foreword(LM):
     def generate_until(self, requests: list[Instance]) -> list[str]:
         """What the model says after each prompt, up to a stop string."""
         asked = [request.args for request in requests]
-        answers = [""] * len(asked)
-        prompts = self.tokenizer.encode_many([prompt for prompt, _ in asked])
-        for how in {str(how): how for _, how in asked}.values():
-            settings = self._sampling(how)
-            ours = [row for row, (_, said) in enumerate(asked) if said == how]
-            room = self._room(settings.max_tokens)
-            for rows in self._by_length([len(prompts[row]) for row in ours], "generate", SAID_AT_ONCE):
-                chosen = [ours[row] for row in rows]
-                read = [
-                    (prompts[row][-(room or 0) :] if len(prompts[row]) else document_start(self.tokenizer)).tolist()
-                    for row in chosen
-                ]
-                for row, one in zip(chosen, generate(self.model, self.tokenizer, read, settings)):
-                    answers[row] = one.text
-                    self.cache_hook.add_partial("generate_until", asked[row], one.text)
+        answers, rows = [""] * len(asked), self.at_once or SAID_AT_ONCE
+        how = [self._sampling(said) for _, said in asked]
+        whole = self.tokenizer.encode_many([prompt for prompt, _ in asked])
+        rooms = [self._room(one.max_tokens) or 0 for one in how]
+        read = [ids[-room:] if len(ids) else document_start(self.tokenizer) for ids, room in zip(whole, rooms)]
+        with ticking("generate") as ticker:
+            for done, (row, text) in enumerate(continued(self.model, self.tokenizer, read, how, rows), 1):
+                answers[row] = text
+                self.cache_hook.add_partial("generate_until", asked[row], text)
+                ticker.update(done / len(asked))
         return answers
 
     def _room(self, generated: int) -> int | None:
@@ -142,11 +137,11 @@ class Foreword(LM):
             settings = {"temperature": 0.0}
         return Sampling(max_tokens=said["max_gen_toks"], stop=tuple(stop for stop in said["until"] if stop), **settings)
 
-    def _by_length(self, lengths: Sequence[int], what: str, most: int = AT_ONCE) -> Iterator[list[int]]:
+    def _by_length(self, lengths: Sequence[int], what: str) -> Iterator[list[int]]:
         """Numbers of requests, the longest first, so that a batch has little padding and a lack of memory shows at once."""
         done = 0
         with ticking(what) as ticker:
-            for some in by_length(lengths, sys.maxsize, self.at_once or most):
+            for some in by_length(lengths, sys.maxsize, self.at_once or AT_ONCE):
                 yield some
                 done += len(some)
                 ticker.update(done / len(lengths))
@@ -161,9 +156,8 @@ def greedily(model: LanguageModel, pairs: Sequence[Pair], logs: Sequence[np.ndar
     least = -math.log(model.vocabulary.size) - 1e-3
     found = [bool((log > -math.log(2) + 1e-3).all()) for log in logs]
     left = [row for row, log in enumerate(logs) if not found[row] and (log >= least).all()]
-    for row, told in zip(
-        left, follow_greedily(model, [pairs[row] for row in left], [np.zeros(0, np.int64)] * len(left))
-    ):
+    none = [np.zeros(0, np.int64)] * len(left)
+    for row, told in zip(left, follow_greedily(model, [pairs[row] for row in left], none)):
         found[row] = told.greedy
     return found
 

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
+import torch
 
+from foreword.basics.cores import cores
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import Ticker
+from foreword.basics.shards import Pool
 from foreword.counts.mixture import MixtureOfModels
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.bits_per_byte import TextScores, TokenizedText
@@ -19,7 +23,7 @@ from foreword.runs.opening import TrainedModel
 from foreword.runs.place import model_place
 from foreword.text import reading
 from foreword.text.splits import split_of
-from foreword.tokens.store import SPLITS, TokenStore
+from foreword.tokens.store import SPLITS, TokenStore, is_store
 from foreword.tokens.tokenizer import Tokenizer
 
 FITTED_ON = 200_000  # bytes of validation text on which a mixture's weights are fitted
@@ -49,7 +53,7 @@ class Corpus:
             data = Path(known)
         if not data.exists():
             raise Fault(f"{data} is not there.", "Give the text to evaluate on:  --data STORE or --data TEXT")
-        stored = (data / "store.json").is_file()
+        stored = is_store(data)
         if not stored and split not in ("", "all", *SPLITS):
             raise Fault(
                 f"there is no split {split!r}.{did_you_mean(split, SPLITS)}", f"Text has: all, {', '.join(SPLITS)}."
@@ -58,7 +62,7 @@ class Corpus:
 
     @property
     def stored(self) -> bool:
-        return (self.path / "store.json").is_file()
+        return is_store(self.path)
 
     @property
     def name(self) -> str:
@@ -93,8 +97,30 @@ class Corpus:
         return replace(self, split="valid", limit=FITTED_ON)
 
 
+@dataclass(frozen=True)
+class BatchScorer:
+    """Scores batches of texts in a worker, which opens the model for itself."""
+
+    model: str
+    precision: str
+    stride: int | None
+    threads: int  # for each worker: together, no more than there are cores
+
+    @cached_property
+    def opened(self) -> TrainedModel:
+        torch.set_num_threads(self.threads)
+        return TrainedModel.opened(self.model, self.precision)
+
+    def __call__(self, texts: list[TokenizedText]) -> list[np.ndarray]:
+        return bits.log_probs(self.opened.language_model, self.opened.tokenizer, texts, self.stride)
+
+
 def score_corpus(
-    model: TrainedModel, corpus: Corpus, stride: int | None = None, ticker: Ticker | None = None
+    model: TrainedModel,
+    corpus: Corpus,
+    stride: int | None = None,
+    ticker: Ticker | None = None,
+    pool: Pool | None = None,
 ) -> TextScores:
     """What the corpus costs a model; for one that reads both ways, what guessing each token costs, labelled as such."""
     texts: Iterator[TokenizedText] = corpus.texts(model.tokenizer, model.name)
@@ -113,7 +139,11 @@ def score_corpus(
         if ticker is not None and whole:
             ticker.update(done / whole, f"{model.name}  {done:,} bytes")
 
-    return bits.score_texts(model.language_model, model.tokenizer, texts, stride, tell, ends=corpus.ends)
+    scored: bits.Scorer | None = None
+    if pool is not None and pool.others:
+        worker = BatchScorer(model.name, model.precision, stride, max(1, cores() // pool.number))
+        scored = partial(pool.map, worker)
+    return bits.score_texts(model.language_model, model.tokenizer, texts, stride, tell, ends=corpus.ends, scored=scored)
 
 
 def score_mixture(
@@ -126,20 +156,14 @@ def score_mixture(
     """
     tokenizers = {name: model.tokenizer for name, model in models.items()}
     if len({tokenizer.fingerprint for tokenizer in tokenizers.values()}) > 1:
-        raise Fault(
-            "a mixture needs models with the same tokenizer; these have "
-            + ", ".join(f"{name} {tokenizer.name}" for name, tokenizer in tokenizers.items())
-            + "."
-        )
+        said = ", ".join(f"{name} {tokenizer.name}" for name, tokenizer in tokenizers.items())
+        raise Fault(f"a mixture needs models with the same tokenizer; these have {said}.")
     held_out = {name: score_corpus(model, corpus.validation(), stride).logs for name, model in models.items()}
     mixed = MixtureOfModels([model.language_model for model in models.values()])
     weights = mixed.fit([np.concatenate(logs) for logs in held_out.values()])
     with np.errstate(divide="ignore"):
         each = np.log(weights)[:, None] + np.stack([np.concatenate(answers[name].logs) for name in models])
     alone = next(iter(answers.values())).score
-    score = replace(
-        alone,
-        nats=-float(np.logaddexp.reduce(each).sum()),
-        policy="each model in its own windows; weights fitted on validation text",
-    )
+    policy = "each model in its own windows; weights fitted on validation text"
+    score = replace(alone, nats=-float(np.logaddexp.reduce(each).sum()), policy=policy)
     return score, dict(zip(models, weights.tolist()))

@@ -1,6 +1,6 @@
-"""Requests for likelihoods: how probable a continuation is after its context, token by token.
+"""Requests for likelihoods: how probable a continuation is after its context, or a whole text, token by token.
 
-The border between the two is where lm-evaluation-harness puts it, so that numbers can be compared.
+The border between context and continuation is where lm-evaluation-harness puts it, so that numbers can be compared.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import torch
 
 from foreword.basics.messages import Fault
 from foreword.batches.by_length import by_length
-from foreword.evaluate.bits_per_byte import windows
+from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.requests import ROWS, PromptedModel
 from foreword.networks.language_model import LanguageModel
 from foreword.tasks.prompted.request import Likelihood, LikelihoodRequest
+from foreword.tasks.prompted.whole_text import RollingRequest
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -89,46 +90,37 @@ def score_continuations(asked: PromptedModel, requests: Sequence[LikelihoodReque
     walked = [place for place, request in enumerate(requests) if request.greedy]
     scored = [place for place, request in enumerate(requests) if not request.greedy]
     for place, logs in zip(scored, log_probs(asked.model, [pairs[place] for place in scored])):
-        found[place] = Likelihood(logs)
+        found[place] = Likelihood(logs, unigram=asked.unigram(pairs[place].continuation))
     banned = {words: _single(asked.tokenizer, words) for words in {requests[place].without for place in walked}}
-    for place, told in zip(
-        walked,
-        follow_greedily(
-            asked.model, [pairs[place] for place in walked], [banned[requests[place].without] for place in walked]
-        ),
-    ):
+    without = [banned[requests[place].without] for place in walked]
+    for place, told in zip(walked, follow_greedily(asked.model, [pairs[place] for place in walked], without)):
         found[place] = told
     return found
 
 
+def score_whole_texts(asked: PromptedModel, requests: Sequence[RollingRequest]) -> list[Likelihood]:
+    """The log-probability of every token of each text, in windows that overlap by half."""
+    if not asked.tokenizer.lossless:  # what is dropped is never paid for: a cost per byte would be too low
+        raise Fault(
+            f"{asked.name} reads with {asked.tokenizer.name}, which does not keep the whole text: it has no bits per "
+            "byte of the original.",
+            "Ask a model with a lossless tokenizer (byte_bpe, byte).",
+        )
+    texts = [bits.text_of(request.text, asked.tokenizer) for request in requests]
+    asked.count([text.ids for text in texts], 0)
+    return [Likelihood(logs) for logs in bits.log_probs(asked.model, asked.tokenizer, texts)]
+
+
 def log_probs(model: LanguageModel, pairs: Sequence[Pair]) -> list[np.ndarray]:
     """The log-probability of every token of each continuation; the same pair is asked once."""
-    asked: dict[tuple[bytes, bytes], int] = {}
-    sequences: list[np.ndarray] = []
-    starts: list[int] = []
-    owners: list[int] = []
-    places = []
-    for pair in pairs:
-        key = (pair.context.tobytes(), pair.continuation.tobytes())
-        if key not in asked:
-            asked[key] = len(asked)
-            sequence = np.concatenate(pair)
-            if len(pair.continuation):
-                # a continuation longer than the context is read in windows, all others in one
-                for window in windows(len(sequence), model.context) if _long(pair, model.context) else [None]:
-                    sequences.append(sequence if window is None else sequence[window.start : window.stop])
-                    starts.append(len(pair.context) if window is None else window.scored - window.start)
-                    owners.append(asked[key])
-        places.append(asked[key])
-    found: list[list[np.ndarray]] = [[] for _ in asked]
-    for owner, logs in zip(owners, model.score(sequences, starts) if sequences else []):
-        found[owner].append(np.asarray(logs, np.float64))
-    each = [np.concatenate(parts) if parts else np.zeros(0) for parts in found]
-    return [each[place] for place in places]
+    asked = {_key(pair): pair for pair in pairs}
+    sequences, firsts = [np.concatenate(pair) for pair in asked.values()], [len(one.context) for one in asked.values()]
+    found = dict(zip(asked, bits.score_in_windows(model, sequences, firsts)))
+    return [found[_key(pair)] for pair in pairs]
 
 
-def _long(pair: Pair, context: int | None) -> bool:
-    return context is not None and len(pair.context) + len(pair.continuation) > context + 1
+def _key(pair: Pair) -> tuple[bytes, bytes]:
+    return pair.context.tobytes(), pair.continuation.tobytes()
 
 
 def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequence[np.ndarray]) -> list[Likelihood]:
@@ -154,9 +146,8 @@ def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequenc
                 same[place] &= right
                 allowed[place] &= _likeliest_but(told[row], banned[place]) == int(targets[row]) if first else right
                 logs[place].append(charges[row])
-            stays = [
-                row for row, place in enumerate(going.tolist()) if len(logs[place]) < len(pairs[place].continuation)
-            ]
+            left = [len(pairs[place].continuation) - len(logs[place]) for place in going.tolist()]
+            stays = np.flatnonzero(left).tolist()
             if not stays:
                 break
             if len(stays) < len(going):

@@ -9,13 +9,22 @@ from typing import Any
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.requests import PromptedModel, RequestCounts, answer
+from foreword.evaluate.generation import write_continuations
+from foreword.evaluate.likelihood import score_continuations, score_whole_texts
+from foreword.evaluate.requests import PromptedModel, RequestCounts
 from foreword.tasks.confidence import Interval
-from foreword.tasks.metrics import Metric, difference, value
-from foreword.tasks.prompted.request import Judged, Request
+from foreword.tasks.metrics import Metric, PairedDifference, difference, value
+from foreword.tasks.prompted.request import GenerationRequest, Judged, LikelihoodRequest, Request
+from foreword.tasks.prompted.whole_text import RollingRequest
 from foreword.tasks.task import FewShotPrompt, Question, Task
 
 AT_ONCE = 256  # examples
+# who answers each sort of request: (asked, requests of that sort) -> an answer for each, in order
+ANSWERS: dict[type[Request], Callable[..., list[Any]]] = {
+    LikelihoodRequest: score_continuations,
+    GenerationRequest: write_continuations,
+    RollingRequest: score_whole_texts,
+}
 
 
 @dataclass(frozen=True)
@@ -40,7 +49,12 @@ class TaskResult:
     left_out: list[str] = field(default_factory=list)
 
     def metrics(self) -> dict[str, Metric]:
-        return self.task.kind.metrics()
+        """Those that every example has a value for: a unigram score needs the text that a model was trained on."""
+        return {
+            name: metric
+            for name, metric in self.task.kind.metrics().items()
+            if all(one.values[name] is not None for one in self.judged)
+        }
 
     def of(self, metric: str) -> list[Any]:
         """What each example gave for a metric."""
@@ -64,7 +78,7 @@ class TaskResult:
         """As many as there was room for, on average."""
         return float(np.mean([one.shots for one in self.prompted]))
 
-    def minus(self, other: TaskResult, metric: str) -> tuple[float, Interval]:
+    def minus(self, other: TaskResult, metric: str) -> PairedDifference:
         """How much more than another model, on the same examples."""
         if [one.example.number for one in self.prompted] != [one.example.number for one in other.prompted]:
             raise Fault(f"{self.model} and {other.model} were not asked the same examples of {self.task.name}.")
@@ -72,14 +86,8 @@ class TaskResult:
 
     def notes(self) -> list[str]:
         """What a reader of the number must know."""
-        said = (
-            [
-                self.left_out[0]
-                + (f" (and {len(self.left_out) - 1:,} more were left out)" if len(self.left_out) > 1 else "")
-            ]
-            if self.left_out
-            else []
-        )
+        more = f" (and {len(self.left_out) - 1:,} more were left out)" if len(self.left_out) > 1 else ""
+        said = [one + more for one in self.left_out[:1]]
         if self.shots and self.task.pool == self.task.spec.split:
             said.append(f"the shots are other examples of the same split ({self.task.pool})")
         short = [one.shots for one in self.prompted if one.shots < self.shots]
@@ -121,6 +129,16 @@ def run_task(
     return result
 
 
+def answer(asked: PromptedModel, requests: Sequence[Request]) -> list[Any]:
+    """An answer for each request; those of one sort are asked together."""
+    found: list[Any] = [None] * len(requests)
+    for sort in dict.fromkeys(map(type, requests)):
+        places = [place for place, request in enumerate(requests) if type(request) is sort]
+        for place, one in zip(places, ANSWERS[sort](asked, [requests[place] for place in places])):
+            found[place] = one
+    return found
+
+
 def shots_for(task: Task, example: Question, shots: int | None = None) -> int:
     """How many are to be shown: the task's own number if none is said, none where its questions take none."""
     takes = any(request.shots for request in task.kind.requests(example.row))
@@ -137,14 +155,8 @@ def prompted_example(task: Task, example: Question, model: PromptedModel, shots:
     requests = task.kind.requests(example.row)
     keep = most_shots(prompt, requests, model)
     before = prompt.before(keep)
-    return PromptedExample(
-        example,
-        tuple(
-            replace(request, query=before + request.query) if request.shots else request  # type: ignore[type-var]
-            for request in requests
-        ),
-        keep,
-    )
+    asked = (replace(request, query=before + request.query) if request.shots else request for request in requests)
+    return PromptedExample(example, tuple(asked), keep)
 
 
 def most_shots(prompt: FewShotPrompt, requests: Sequence[Request], model: PromptedModel) -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from foreword.basics.files import write_text
+from foreword.basics.files import write_json_lines
 from foreword.evaluate.prompted import PromptedExample, TaskResult, shots_in_words
 from foreword.report import Section, Table, Text
-from foreword.tasks.metrics import Metric, between, finite, signed
+from foreword.tasks.metrics import between, finite, finite_bounds
 from foreword.tasks.prompted.request import Request
 
 Rows = list[tuple[str, ...]]
@@ -19,68 +18,46 @@ def sections(by_model: Mapping[str, Sequence[TaskResult]]) -> list[Section]:
     """A row for each metric of each task, several models side by side; then how far each is from the first."""
     if len(by_model) == 1:
         (results,) = by_model.values()
-        return [Section("Tasks", _alone(results), Text(notes(results)))]
+        return [Section("Tasks", _table(by_model), Text(notes(results)))]
     every = [f"{name}: {line}" for name, results in by_model.items() for line in notes(results)]
     return [
-        Section("Tasks", _side_by_side(by_model)),
+        Section("Tasks", _table(by_model)),
         Section("Differences, on the same examples", _differences(by_model), Text(every)),
     ]
 
 
-def _alone(results: Sequence[TaskResult]) -> Table:
-    rows: Rows = [("task", "metric", "value", "95% interval", "chance", "examples", "shots", "likelihoods")]
-    for one in results:
-        for number, (name, metric) in enumerate(one.metrics().items()):
-            rows.append(
-                (
-                    "" if number else one.task.name,
-                    name,
-                    metric.shown(one.value(name)),
-                    between(metric, one.interval(name)),
-                    *_about(one, name, metric, [one]),
-                )
-            )
-    return Table(rows, left=(0, 1, 7))
-
-
-def _about(one: TaskResult, name: str, metric: Metric, several: Sequence[TaskResult]) -> tuple[str, ...]:
-    guess = one.chance if name.startswith("accuracy") else None
-    return (
-        "-" if guess is None else metric.shown(guess),
-        f"{len(one.judged):,}",
-        _shots(several),
-        one.task.kind.scored(name),
-    )
-
-
-def _side_by_side(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
-    names = list(by_model)
-    rows: Rows = [("task", "metric", *names, "chance", "examples", "shots", "likelihoods")]
+def _table(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
+    """A model alone has a column for its intervals; several stand side by side, each with its own in brackets."""
+    records = []
     for several in zip(*by_model.values()):
-        for number, (name, metric) in enumerate(several[0].metrics().items()):
-            cells = [f"{metric.shown(one.value(name))} ({between(metric, one.interval(name))})" for one in several]
-            rows.append(
-                ("" if number else several[0].task.name, name, *cells, *_about(several[0], name, metric, several))
+        first = several[0]
+        for number, (name, metric) in enumerate(first.metrics().items()):
+            values = [metric.shown(one.value(name)) for one in several]
+            bounds = [between(metric, one.interval(name)) for one in several]
+            beside = {model: f"{value} ({sure})" for model, value, sure in zip(by_model, values, bounds)}
+            guess = first.chance if name.startswith("accuracy") else None
+            records.append(
+                {
+                    "task": "" if number else first.task.name,
+                    "metric": name,
+                    **(beside if len(several) > 1 else {"value": values[0], "95% interval": bounds[0]}),
+                    "chance": "-" if guess is None else metric.shown(guess),
+                    "examples": f"{len(first.judged):,}",
+                    "shots": _shots(several),
+                    "likelihoods": first.task.kind.scored(name),
+                }
             )
-    return Table(rows, left=(0, 1, len(names) + 5))
+    return Table.of(records, left=(0, 1, len(records[0]) - 1))
 
 
 def _differences(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:
     rows: Rows = [("task", "metric", f"minus {next(iter(by_model))}", "difference", "95% interval", "")]
     for first, *others in zip(*by_model.values()):
-        for name, metric in first.metrics().items():
+        for name in first.metrics():
             for other in others:
-                value, (low, high) = other.minus(first, name)
-                rows.append(
-                    (
-                        first.task.name,
-                        name,
-                        other.model,
-                        signed(metric, value),
-                        between(metric, (low, high), True),
-                        "" if low <= 0 <= high else "beyond chance",
-                    )
-                )
+                apart = other.minus(first, name)
+                beyond = "beyond chance" if apart.sign else ""
+                rows.append((first.task.name, name, other.model, *apart.cells, beyond))
     return Table(rows, left=(0, 1, 2, 5))
 
 
@@ -104,10 +81,9 @@ def values(result: TaskResult) -> dict[str, object]:
     """For programs."""
     found = {}
     for name in result.metrics():
-        low, high = result.interval(name)
         found[name] = {
             "value": finite(result.value(name)),
-            "interval": [finite(low), finite(high)],
+            "interval": finite_bounds(result.interval(name)),
             "likelihoods": result.task.kind.scored(name),
         }
     return {
@@ -127,15 +103,15 @@ def differences(by_model: Mapping[str, Sequence[TaskResult]]) -> list[dict[str, 
     for first, *others in zip(*by_model.values()):
         for other in others:
             for name in first.metrics():
-                value, interval = other.minus(first, name)
+                apart = other.minus(first, name)
                 found.append(
                     {
                         "task": first.task.name,
                         "metric": name,
                         "model": other.model,
                         "minus": first.model,
-                        "difference": finite(value),
-                        "interval": [finite(one) for one in interval],
+                        "difference": finite(apart.value),
+                        "interval": finite_bounds(apart.interval),
                     }
                 )
     return found
@@ -163,21 +139,17 @@ def _tail(request: Request) -> str:
 
 def write_examples(results: Sequence[TaskResult], path: Path) -> None:
     """Every example on a line: what was asked, what came back, whether it was right."""
-    lines = []
-    for result in results:
-        for example, judged in zip(result.prompted, result.judged):
-            lines.append(
-                json.dumps(
-                    {
-                        "task": result.task.name,
-                        "model": result.model,
-                        "example": example.example.number,
-                        "shots": example.shots,
-                        "prompt": example.requests[0].query,
-                        **judged.shown,
-                        "judged": judged.values,
-                    },
-                    ensure_ascii=False,
-                )
-            )
-    write_text(path, "\n".join(lines) + "\n")
+    lines = (
+        {
+            "task": result.task.name,
+            "model": result.model,
+            "example": example.example.number,
+            "shots": example.shots,
+            "prompt": example.requests[0].query,
+            **judged.shown,
+            "judged": judged.values,
+        }
+        for result in results
+        for example, judged in zip(result.prompted, result.judged)
+    )
+    write_json_lines(path, lines)

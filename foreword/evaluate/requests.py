@@ -1,26 +1,22 @@
-"""Requests of tasks, answered by a language model: each sort of request has a function that answers many at once."""
+"""A language model that answers requests of tasks, and what is counted on the way."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
-from foreword.basics.registry import Registry
+from foreword.basics.messages import Fault
 from foreword.networks.language_model import LanguageModel
+from foreword.runs.folder import RunFolder
+from foreword.runs.opening import TrainedModel
+from foreword.runs.place import model_place
+from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
 
-# who answers: (asked, requests of that sort) -> an answer for each, in order
-ANSWERS = Registry(
-    "answer",
-    {
-        "weigh": "foreword.evaluate.likelihood:score_continuations",
-        "write": "foreword.evaluate.generation:write_continuations",
-        "roll": "foreword.evaluate.whole_text:score_whole_texts",
-    },
-)
 ROWS = 64  # requests that are answered together, at most
 
 
@@ -42,10 +38,18 @@ class PromptedModel:
     model: LanguageModel
     tokenizer: Tokenizer
     counts: RequestCounts = field(default_factory=RequestCounts)
+    frequencies: np.ndarray | None = None  # log-probability of each id by how often it occurs in the training text
+
+    @classmethod
+    def of(cls, model: TrainedModel) -> PromptedModel:
+        return cls(model.name, model.language_model, model.tokenizer, frequencies=frequencies(model))
 
     @property
     def context(self) -> int | None:
         return self.model.context
+
+    def unigram(self, ids: np.ndarray) -> float:
+        return math.nan if self.frequencies is None else float(self.frequencies[ids].sum())
 
     def count(self, ids: Sequence[np.ndarray], cut: int) -> None:
         unknown = self.tokenizer.special("[unknown]") if self.tokenizer.has("[unknown]") else -1
@@ -55,12 +59,13 @@ class PromptedModel:
         self.counts.unknown += sum(int((one == unknown).sum()) for one in ids)
 
 
-def answer(asked: PromptedModel, requests: Sequence[Any]) -> list[Any]:
-    """An answer for each request; those of one sort are asked together."""
-    found: list[Any] = [None] * len(requests)
-    for sort in dict.fromkeys(request.answered_by for request in requests):
-        places = [place for place, request in enumerate(requests) if request.answered_by == sort]
-        answered: Callable[..., list[Any]] = ANSWERS.find(sort)
-        for place, one in zip(places, answered(asked, [requests[place] for place in places])):
-            found[place] = one
-    return found
+def frequencies(model: TrainedModel) -> np.ndarray | None:
+    """Log-probability of each id in the text that a run was trained on, one added to every count; None: it is not there."""
+    store = RunFolder(model_place(model.name).folder).passport().get("store", "")
+    try:
+        opened = TokenStore.open(Path(store), "train") if store else None
+    except Fault:
+        return None
+    if opened is None or opened.fingerprint != model.tokenizer.fingerprint:
+        return None
+    return np.log((opened.counts + 1) / (opened.counts.sum() + len(opened.counts)))

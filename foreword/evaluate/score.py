@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 
 from foreword.basics.messages import Fault
 
@@ -25,16 +25,17 @@ class Score:
     lossless: bool = True  # the tokens hold the whole text
     kind: str = "likelihood"  # or "pseudo-likelihood": each token guessed from both sides
     policy: str = ""  # what each token was allowed to see
+    spelled: float = 0.0  # nats for the letters of unknown words, beside what their tokens cost
     each: tuple[tuple[str, float], ...] = field(default=(), repr=False)  # (token, log-probability)
 
     @property
     def bits_per_byte(self) -> float | None:
         """None for a lossy tokenizer: what it leaves out was never paid for."""
-        return self.nats / math.log(2) / max(self.bytes, 1) if self.lossless else None
+        return (self.nats + self.spelled) / math.log(2) / max(self.bytes, 1) if self.lossless else None
 
     @property
     def bits_per_character(self) -> float | None:
-        return self.nats / math.log(2) / max(self.characters, 1) if self.lossless else None
+        return (self.nats + self.spelled) / math.log(2) / max(self.characters, 1) if self.lossless else None
 
     @property
     def bits_per_token(self) -> float:
@@ -49,26 +50,13 @@ class Score:
     def word_perplexity(self) -> float | None:
         """None, too, for a text that does not part its words by spaces, such as Chinese."""
         parted = self.characters <= LONGEST_WORDS * self.words
-        return _exp(self.nats / self.words) if self.lossless and parted else None
+        return _exp((self.nats + self.spelled) / self.words) if self.lossless and parted else None
 
     def values(self) -> dict[str, object]:
-        return {
-            "bits_per_byte": self.bits_per_byte,
-            "bits_per_character": self.bits_per_character,
-            "bits_per_token": self.bits_per_token,
-            "perplexity": self.perplexity,
-            "word_perplexity": self.word_perplexity,
-            "nats": self.nats,
-            "tokens": self.tokens,
-            "bytes": self.bytes,
-            "characters": self.characters,
-            "words": self.words,
-            "documents": self.documents,
-            "unknown": self.unknown,
-            "lossless": self.lossless,
-            "kind": self.kind,
-            "policy": self.policy,
-        }
+        """What is derived, then what is counted; not token by token."""
+        derived = ("bits_per_byte", "bits_per_character", "bits_per_token", "perplexity", "word_perplexity")
+        counted = [one.name for one in fields(self) if one.name != "each"]
+        return {name: getattr(self, name) for name in (*derived, *counted)}
 
 
 def _exp(x: float) -> float:
@@ -80,11 +68,8 @@ def check_comparable(scores: dict[str, Score]) -> None:
     check_alike({name: (score.lossless, score.kind) for name, score in scores.items()})
     sizes = {name: score.bytes for name, score in scores.items()}
     if len(set(sizes.values())) > 1:
-        raise Fault(
-            "these scores were paid for texts of different size: "
-            + ", ".join(f"{name} {size:,} bytes" for name, size in sizes.items())
-            + "."
-        )
+        said = ", ".join(f"{name} {size:,} bytes" for name, size in sizes.items())
+        raise Fault(f"these scores were paid for texts of different size: {said}.")
 
 
 def check_alike(natures: dict[str, tuple[bool | None, str]]) -> None:
@@ -110,6 +95,6 @@ def total(scores: Sequence[Score]) -> Score:
     first = scores[0]
     sums = {
         name: sum(getattr(score, name) for score in scores)
-        for name in ("nats", "tokens", "bytes", "characters", "words", "documents", "unknown")
+        for name in ("nats", "spelled", "tokens", "bytes", "characters", "words", "documents", "unknown")
     }
     return Score(**sums, lossless=all(score.lossless for score in scores), kind=first.kind, policy=first.policy)

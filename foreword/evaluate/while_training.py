@@ -23,6 +23,8 @@ from foreword.tokens.tokenizer import Tokenizer
 
 EXAMPLES = 200  # of each task, the first ones: an evaluation comes often and should not last
 
+GUESSING = Text(["A dashed line is what guessing gives."], note=True, page_only=True)
+
 Scores = dict[str, dict[str, float]]  # task -> metric -> value
 
 
@@ -59,45 +61,30 @@ class ZeroShot:
 def training_report(run: RunFolder) -> Report:
     """The page of a run: what held-out text cost, and what tasks it could do, as training went on."""
     records, passport, recipe = run.metrics(), run.passport(), run.recipe()
-    evaluated = [one for one in records if "valid" in one]
-    asked = [one for one in evaluated if "asked" in one]
+    asked = [one for one in records if "valid" in one and "asked" in one]
     lead = [
         f"{recipe.name}{' ' + recipe.size if recipe.size else ''}: {passport.get('parameters', 0):,} parameters, "
         f"{thousands(passport.get('tokens', 0))} tokens in {duration(passport.get('seconds', 0.0))}."
     ]
     if asked:
-        lead.append(
-            f"Zero-shot, on at most {EXAMPLES} examples of each task: the first to the last of {len(asked)} evaluations."
-        )
-    facts = Facts(
-        [("recipe", recipe.paper), ("seed", str(passport.get("seed", ""))), ("run", str(run.path))],
-        ("all settings", toml.write(recipe.values())),
-    )
+        evaluations = f"the first to the last of {len(asked)} evaluations"
+        lead.append(f"Zero-shot, on at most {EXAMPLES} examples of each task: {evaluations}.")
+    about = [("recipe", recipe.paper), ("seed", str(passport.get("seed", ""))), ("run", str(run.path))]
+    facts = Facts(about, ("all settings", toml.write(recipe.values())))
     return Report(
         f"{recipe.name} as it trained",
         lead,
         [
-            Section("Held-out text", *_loss(records, evaluated)),
-            *(
-                [
-                    Section(
-                        "Tasks, without any example",
-                        _table(asked),
-                        *_tasks(asked),
-                        Text(["A dashed line is what guessing gives."], note=True, page_only=True),
-                    )
-                ]
-                if asked
-                else []
-            ),
+            Section("Held-out text", *loss_plots(records)),
+            *([Section("Tasks, without any example", _table(asked), *_tasks(asked), GUESSING)] if asked else []),
             Section("How it was made", facts),
         ],
     )
 
 
-def _loss(records: Sequence[Mapping[str, Any]], evaluated: Sequence[Mapping[str, Any]]) -> list[Plot]:
-    """Each part of the objective: nats per guess in training and on held-out text."""
-    drawn = []
+def loss_plots(records: Sequence[Mapping[str, Any]]) -> list[Plot]:
+    """Each part of the objective: nats per guess in training and on held-out text, by tokens read."""
+    evaluated, drawn = [one for one in records if "valid" in one], []
     for part in evaluated[-1]["valid"] if evaluated else ():
         lines = {
             "training": [(one["tokens"], one[part]) for one in records if part in one],
@@ -127,9 +114,8 @@ def _tasks(asked: Sequence[Mapping[str, Any]]) -> list[Plot]:
             for task, found in asked[-1]["asked"].items()
             if metric in found
         }
-        chance = {
-            found["chance"] for found in asked[-1]["asked"].values() if "chance" in found and metric == "accuracy"
-        }
+        last = asked[-1]["asked"].values() if metric == "accuracy" else ()
+        chance = {found["chance"] for found in last if "chance" in found}
         drawn.append(curves(lines, "tokens", metric, height=3.4, levels=chance))
     return drawn
 

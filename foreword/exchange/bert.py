@@ -90,6 +90,7 @@ def settings(config: JsonObject, heads: set[str]) -> JsonObject:
         },
         "head": {"activation": act, "norm_epsilon": epsilon},
         "objective": {"parts": parts},
+        "training": {"phases": []},  # a folder says nothing of how it was trained
     }
 
 
@@ -105,6 +106,10 @@ def unsupported(config: JsonObject) -> list[str]:
 
 
 def fits(recipe: Recipe) -> bool:
+    return stacked(recipe) and not getattr(recipe.network, "tasks", None)
+
+
+def stacked(recipe: Recipe) -> bool:
     """Their class has one head, which shares the table, the activation and the epsilon of the network."""
     network, head = recipe.network, recipe.head
     return (
@@ -113,6 +118,7 @@ def fits(recipe: Recipe) -> bool:
         and network.norm == "after"
         and isinstance(head, TransformedSoftmax)
         and head.tied
+        and head.bias
         and (head.activation, head.norm_epsilon) == (network.activation, network.norm_epsilon)
     )
 

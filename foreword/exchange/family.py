@@ -33,7 +33,11 @@ class Name:
     ours: str
     theirs: tuple[str, ...]
     transposed: bool = False  # they keep [inputs, outputs]
+    rows: tuple[
+        int, ...
+    ] = ()  # which row of theirs each of ours is, an order that is its own inverse; nothing: the same
     scales: tuple[float, ...] = ()  # how many times theirs each part of ours is; nothing: they are equal
+    leading: bool = False  # they keep a first dimension of one
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,7 @@ class Family:
     copies: tuple[tuple[str, str], ...] = ()  # their second names for a tied tensor
     unread: tuple[str, ...] = ()  # tensors to leave aside when their head is not there
     tasks: Mapping[str, TaskClass] = field(default_factory=dict)  # by the kind of our objective
+    joined: tuple[str, ...] = ()  # ends of names of theirs that hold two of ours, which we name .0 and .1
     generates: bool = True
     heads: Callable[[set[str]], set[str]] = lambda there: {"tokens"}  # which heads the given tensors make up
 
@@ -125,6 +130,8 @@ def learned_and_layered(network: Any) -> bool:
         and network.norm_kind == "layer"
         and network.bias
         and not network.qk_norm
+        and not network.gated
+        and getattr(network, "first_norm", True)
         and not getattr(network, "embedding_norm", False)
         and usual_widths(network)
     )

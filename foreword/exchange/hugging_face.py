@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
@@ -15,10 +16,24 @@ from torch import Tensor
 from foreword.assembly import loader
 from foreword.assembly.build import blank_model, blank_network, shape_of
 from foreword.assembly.recipe import Recipe, kind
+from foreword.basics.array_file import write_safetensors
 from foreword.basics.files import JsonObject, read_json, write_json, write_text
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
-from foreword.exchange import bert, gpt1, gpt2, gpt_neo, nanochat, tasks
+from foreword.exchange import (
+    bert,
+    electra,
+    ernie,
+    gpt1,
+    gpt2,
+    gpt_neo,
+    marian,
+    modernbert,
+    nanochat,
+    roberta,
+    t5,
+    tasks,
+)
 from foreword.exchange.family import Family, Name, task_of
 from foreword.networks.base import Model
 from foreword.tokens.tokenizer import Tokenizer
@@ -26,12 +41,27 @@ from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.learner import LearnedModel
 
 FAMILIES: dict[str, Family] = {
-    family.model_type: family for family in (gpt2.FAMILY, gpt1.FAMILY, gpt_neo.FAMILY, bert.FAMILY, nanochat.FAMILY)
+    family.model_type: family
+    for family in (
+        gpt2.FAMILY,
+        gpt1.FAMILY,
+        gpt_neo.FAMILY,
+        electra.FAMILY,
+        bert.FAMILY,
+        ernie.FAMILY,
+        roberta.FAMILY,
+        modernbert.FAMILY,
+        nanochat.FAMILY,
+        t5.FAMILY,
+        marian.FAMILY,
+    )
 }
 OWN = "foreword"  # model_type of folders for which Hugging Face has no class
 FORMAT = 1
+LARGEST = 5_000_000_000  # bytes of one file, as transformers has it
 TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")  # of their fine-tuned classes
-HEADS = ("lm_head.", "cls.", *TASK_HEADS)  # what their classes put beside the trunk
+BESIDE = ("lm_head.", "cls.", "final_logits_bias", "generator_", "discriminator_", "head.", "decoder.bias")
+HEADS = (*BESIDE, *TASK_HEADS)  # what their classes put beside the trunk
 
 
 @dataclass(frozen=True)
@@ -81,7 +111,12 @@ def write(folder: Path, recipe: Recipe, model: LearnedModel, tokenizer: Tokenize
         }
         tensors = _theirs(family, recipe, model)
     write_json(folder / "config.json", config)
-    save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+    if isinstance(model, Model):
+        write_tensors(folder, tensors)
+    else:
+        write_safetensors(
+            folder / "model.safetensors", {name: np.asanyarray(array) for name, array in model.arrays().items()}
+        )
     if tokenizer is not None:
         tokenizer.save(folder)
         if tokenizer.has("[end]") and family is not None and family.generates:
@@ -93,13 +128,17 @@ def write(folder: Path, recipe: Recipe, model: LearnedModel, tokenizer: Tokenize
 
 
 def _own(recipe: Recipe, model: LearnedModel) -> tuple[JsonObject, dict[str, Tensor]]:
-    arrays = {name: torch.as_tensor(array).clone().contiguous() for name, array in model.arrays().items()}
+    tensors = (
+        {name: torch.as_tensor(array).clone().contiguous() for name, array in model.arrays().items()}
+        if isinstance(model, Model)
+        else {}
+    )
     made = type(model.network if isinstance(model, Model) else model).__name__
     spare = (
         {"vocabulary": model.network.table().size(0)} if isinstance(model, Model) else {}
     )  # at least the tokenizer's
     own = {"format": FORMAT, "recipe": recipe.values(), **spare}
-    return {"model_type": OWN, "architectures": [made], "foreword": own}, arrays
+    return {"model_type": OWN, "architectures": [made], "foreword": own}, tensors
 
 
 def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
@@ -107,14 +146,18 @@ def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
     found: dict[str, Tensor] = {}
     for name in family.every_name(recipe, set(model.heads)):
         tensor = ours.pop(name.ours)
+        tensor = tensor[list(name.rows)] if name.rows else tensor
         for part, theirs, scale in zip(
             tensor.chunk(len(name.theirs)), name.theirs, name.scales or (1.0,) * len(name.theirs)
         ):
             plain = theirs.startswith(HEADS)  # heads stand beside the trunk, not in it
-            written = (part.t() if name.transposed else part) / scale
+            written = (part.t() if name.transposed else part[None] if name.leading else part) / scale
             found[theirs if plain else family.prefix + theirs] = written.contiguous()
     if ours:
         raise RuntimeError(f"{family.model_type}: no name for {', '.join(ours)}")  # a hole in the family's table
+    halves = tuple(f"{end}.0" for end in family.joined)
+    for whole in [theirs.removesuffix(".0") for theirs in found if halves and theirs.endswith(halves)]:
+        found[whole] = torch.cat([found.pop(f"{whole}.{part}") for part in (0, 1)])
     return found
 
 
@@ -122,11 +165,6 @@ def read(folder: Path) -> Loaded:
     """Open a model folder: ours, or any of a known Hugging Face type."""
     folder = Path(folder)
     if not (folder / "config.json").is_file():
-        if folder.suffix == ".arpa":
-            raise Fault(
-                f"{folder} is an ARPA file, which has no tokenizer and so cannot become a run.",
-                "From Python: foreword.counts.arpa.read_arpa opens it.",
-            )
         raise Fault(
             f"{folder} is not a model: it has no config.json.",
             "Give a run (runs/NAME), its model folder, or a Hugging Face directory.",
@@ -186,6 +224,8 @@ def _read_family(
             copy in tensors and original not in tensors
         ):  # one of two names for a tied tensor is kept, not always the first
             tensors[original] = tensors.pop(copy)
+    for name in [name for name in tensors if family.joined and name.endswith(family.joined)]:
+        tensors |= {f"{name}.{part}": half for part, half in enumerate(tensors.pop(name).chunk(2))}
     heads = {task["objective"]["kind"]} if task else family.heads(set(tensors))
     merged = loader.written(family.base)
     merged.lay_over(family.settings(config, heads), {(): str(folder / "config.json")})
@@ -244,7 +284,11 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
         target = torch.atleast_1d(ours.pop(name.ours))  # a view: a buffer may be a single number
         each = [target.size(0) // len(name.theirs), *target.shape[1:]]  # what one of theirs must be
         each = each[::-1] if name.transposed else each
-        there = {theirs: torch.atleast_1d(part) for theirs, part in zip(name.theirs, parts) if part is not None}
+        there = {
+            theirs: part[0] if name.leading and part.dim() and len(part) == 1 else torch.atleast_1d(part)
+            for theirs, part in zip(name.theirs, parts)
+            if part is not None
+        }
         wrong = [
             f"{theirs} is {list(part.shape)}, config.json says {each}"
             for theirs, part in there.items()
@@ -254,7 +298,8 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
         if wrong:
             continue
         with torch.no_grad():
-            target.copy_(torch.cat([part.t() if name.transposed else part for part in there.values()]))
+            whole = torch.cat([part.t() if name.transposed else part for part in there.values()])
+            target.copy_(whole[list(name.rows)] if name.rows else whole)
             for part, scale in zip(target.chunk(len(there)), name.scales):
                 part.mul_(scale)
     if missing or misshapen or left:
@@ -270,6 +315,26 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
                     f"{words}: {', '.join(found[:6])}{f' and {len(found) - 6} more' if len(found) > 6 else ''}."
                 )
         raise Fault(" ".join(lines), "The weights and config.json must describe the same model.")
+
+
+def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:
+    """One file; of a large model several, numbered, with the index that says which tensor is in which."""
+    files: list[dict[str, Tensor]] = [{}]
+    size = 0
+    for name, tensor in tensors.items():
+        if files[-1] and size + tensor.nbytes > LARGEST:
+            files.append({})
+            size = 0
+        files[-1][name], size = tensor, size + tensor.nbytes
+    if len(files) == 1:
+        save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
+        return
+    names = [f"model-{number:05d}-of-{len(files):05d}.safetensors" for number in range(1, len(files) + 1)]
+    for file, some in zip(names, files):
+        save_file(some, folder / file, metadata={"format": "pt"})
+    total = sum(tensor.nbytes for tensor in tensors.values())
+    places = {name: file for file, some in zip(names, files) for name in some}
+    write_json(folder / "model.safetensors.index.json", {"metadata": {"total_size": total}, "weight_map": places})
 
 
 def read_tensors(folder: Path) -> dict[str, Tensor]:

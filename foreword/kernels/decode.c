@@ -43,10 +43,12 @@ static void wait_for_all(gate *at, long threads) {
 #define THREADS 1
 #endif
 
-/* Threads do their part of the work, each with room for `each` floats, from a line of cache of its own on. */
+#define PAGE 4096            /* bytes; processors fetch ahead within a page, and so would take lines that another thread writes */
+
+/* Threads do their part of the work, each with room for `each` floats, on pages of its own. */
 static int in_parallel(void (*work)(const void *, float *, long, long), const void *what, long each, long most) {
-    each = (each / 16 + 1) * 16;
-    float *room = aligned_alloc(64, sizeof(float) * each * (most < 1 ? 1 : most));
+    each = (each * sizeof(float) / PAGE + 1) * PAGE / sizeof(float);
+    float *room = aligned_alloc(PAGE, sizeof(float) * each * (most < 1 ? 1 : most));
     if (!room) return -1;
 #pragma omp parallel num_threads(most) if (most > 1)
     work(what, room + THREAD * each, THREAD, THREADS);

@@ -11,6 +11,8 @@ KINDS = Registry(
         "encoder_decoder": "foreword.networks.encoder_decoder:EncoderDecoderSpec",
         "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",
         "recurrent": "foreword.networks.recurrent:RecurrentSpec",
+        "bidirectional_recurrent": "foreword.networks.bidirectional_recurrent:BidirectionalRecurrentSpec",
+        "window": "foreword.networks.window:WindowSpec",
     },
 )
 OVER = Registry("network over another", {"features": "foreword.networks.features:FeaturesSpec"})

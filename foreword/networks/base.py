@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ class Inputs:
     ids: Tensor  # [batch, positions]
     real: Tensor | None = None  # [batch, positions], False at padding; None: every position is a token
     segments: Tensor | None = None  # [batch, positions], 0 for the first text, 1 for the second
+    tasks: Tensor | None = None  # [batch], which of several pretraining tasks a row is of
     source: Tensor | None = None  # [batch, source positions], another sequence: what is read before `ids` are written
     source_real: Tensor | None = None  # [batch, source positions], False at padding
 
@@ -91,8 +92,20 @@ class NetworkSpec(Spec):
     reads: ClassVar[frozenset[str]] = frozenset({"ids"})
     abilities: ClassVar[frozenset[str]] = frozenset({"embed"})  # whatever it was trained for; objectives add to them
 
+    tokens_from: str | None = None  # a run or file of word vectors that the token table begins with; the rest is drawn
+
     def build(self, vocabulary: Vocabulary) -> Network:
         raise TypeError(f"{type(self).__name__} has no build.")
+
+    def without_chance(self) -> Self:
+        """The same without dropout, noise, and costs of a whole batch: what the parts of a batch add up to."""
+        dropout = getattr(self, "dropout", None)
+        still: dict[str, Any] = (
+            {} if dropout is None else {"dropout": 0.0 if isinstance(dropout, float) else type(dropout)()}
+        )
+        if hasattr(self, "between"):
+            still["between"] = self.between.without_chance()
+        return self.model_copy(update=still)
 
 
 class Model(nn.Module):

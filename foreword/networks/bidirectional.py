@@ -1,42 +1,59 @@
-"""BidirectionalTransformer: every position looks both ways. BERT, RoBERTa, BERT-wwm, ERNIE, MT-DNN."""
+"""BidirectionalTransformer: every position looks both ways. BERT, RoBERTa, BERT-wwm, ERNIE, MT-DNN, ModernBERT."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import torch
+from pydantic import SerializeAsAny
+from torch import nn
 
+from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, NetworkSpec, Output, State
 from foreword.networks.transformer import Transformer
+from foreword.parts import VISIBLE
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Everywhere
+from foreword.parts.visible import Dense, Everywhere, VisibleSpec
 from foreword.tokens.vocabulary import Vocabulary
 
 
 class BidirectionalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["bidirectional_transformer"] = "bidirectional_transformer"
-    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments", "tasks"})
     context: int
-    segments: int = 2
+    segments: int = 2  # 0: there is no table of them
+    chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "visible": VISIBLE}
+    visible: SerializeAsAny[VisibleSpec] = Dense()  # what each layer sees around a position
+    first_norm: bool = True  # before the first attention; the norm of the embeddings can stand for it (ModernBERT)
+    tasks: int | None = (
+        None  # rows of a table of pretraining tasks, added to every position (ERNIE 2.0); none by default
+    )
 
     def build(self, vocabulary: Vocabulary) -> BidirectionalTransformer:
         return BidirectionalTransformer(self, vocabulary.size)
 
 
 class BidirectionalTransformer(Transformer):
-    reads = frozenset({"ids", "real", "segments"})
+    reads = frozenset({"ids", "real", "segments", "tasks"})
 
     def __init__(self, spec: BidirectionalTransformerSpec, vocabulary: int, shared: Embeddings | None = None):
-        super().__init__(spec, shared or Embeddings(spec, vocabulary, spec.segments, norm=True, both_ways=True))
-        self.pattern = Everywhere()
+        super().__init__(
+            spec,
+            shared or Embeddings(spec, vocabulary, spec.segments, norm=True, both_ways=True, tasks=spec.tasks or 0),
+        )
+        self.norm = spec.last_norm()
+        self.pattern, self.windows = Everywhere(), spec.visible.windows(spec.layers)
+        if not spec.first_norm:
+            next(iter(self.blocks)).first.norm = nn.Identity()
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
         positions = torch.arange(inputs.ids.size(1), device=inputs.ids.device)
-        x = self.widen(self.embeddings(inputs.ids, positions, inputs.segments))
-        where = self.embeddings.where(positions, inputs.ids.size(1))
+        x = self.widen(self.embeddings(inputs.ids, positions, inputs.segments, inputs.tasks))
+        far, near = self.embeddings.where(positions, x.size(1)), self.embeddings.where_near(positions, x.size(1))
         layers = [x]
-        for block in self.blocks:
-            x, _ = block(x, self.pattern, None, inputs.real, where)
+        for block, window in zip(self.blocks, self.windows):
+            x, _ = block(x, self.pattern.within(window), None, inputs.real, far if window is None else near)
             layers.append(x)
-        return Output(x, tuple(layers))
+        return Output(self.norm(x), tuple(layers))

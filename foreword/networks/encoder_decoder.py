@@ -8,9 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
+from foreword.networks.source_reader import SourceReader
 from foreword.parts.attention import KeyValues
 from foreword.parts.block import SourceMemory
 from foreword.parts.embeddings import Embeddings, widening
+from foreword.parts.positions import PositionTable
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import CausalPattern, Everywhere
 from foreword.tokens.vocabulary import Vocabulary
@@ -75,7 +77,9 @@ class EncoderDecoder(Network):
         return tuple(block.remember_source(x, inputs.source_real) for block in self.decoder)
 
     def tables(self) -> dict[str, Tensor]:
-        return {"tokens": self.embeddings.tokens.weight}
+        places = {"positions": self.embeddings.positions, "target_positions": self.targets.positions}
+        tables = {name: part.weight for name, part in places.items() if isinstance(part, PositionTable)}
+        return {"tokens": self.embeddings.tokens.weight, **tables}
 
     def levels(self) -> list[list[nn.Parameter]]:
         """Those of the target: what reads the source lies below all of them."""
@@ -88,3 +92,8 @@ class EncoderDecoder(Network):
 
     def draw(self, module: nn.Module) -> None:
         self.spec.initial.apply(module)
+        if self.spec.initial.tokens is not None:  # a head that shares the table has just drawn it
+            self.spec.initial.draw(self.table(), self.spec.initial.tokens)
+
+    def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> SourceReader:
+        return SourceReader(self, head, vocabulary, Inputs)

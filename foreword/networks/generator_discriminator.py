@@ -18,34 +18,47 @@ from foreword.tokens.vocabulary import Vocabulary
 class GeneratorDiscriminatorSpec(BidirectionalTransformerSpec):
     kind: Literal["generator_discriminator"] = "generator_discriminator"  # type: ignore[assignment]
     generator: float = 0.25  # its width and heads, as a share of the discriminator's
+    sharing: Literal["embeddings", "none", "all"] = (
+        "embeddings"  # weights that both have ("all": a generator of full size)
+    )
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()
         if not 0 < self.generator <= 1:
             found.append(("generator", f"generator must lie between 0 and 1 (it says {self.generator:g})."))
+        if self.sharing == "all" and self.generator != 1:
+            found.append(
+                ("sharing", f"all is shared only by networks of one size: generator = 1.0, not {self.generator:g}.")
+            )
         return found
+
+    def alone(self) -> BidirectionalTransformerSpec:
+        """The discriminator's settings."""
+        same = {name: getattr(self, name) for name in BidirectionalTransformerSpec.model_fields if name != "kind"}
+        return BidirectionalTransformerSpec(**same)
 
     def narrow(self) -> BidirectionalTransformerSpec:
         heads = max(1, round(self.generator * self.heads))
         width = max(1, round(self.generator * self.width / heads)) * heads
         inner = max(1, round(self.generator * (self.inner or 4 * self.width)))
-        same = {name: getattr(self, name) for name in BidirectionalTransformerSpec.model_fields if name != "kind"}
-        return BidirectionalTransformerSpec(
-            **{**same, "width": width, "heads": heads, "inner": inner, "embedding": self.token_width}
-        )
+        size = {"width": width, "heads": heads, "inner": inner, "embedding": self.token_width}
+        return self.alone().model_copy(update=size)
 
     def build(self, vocabulary: Vocabulary) -> GeneratorDiscriminator:  # type: ignore[override]
         return GeneratorDiscriminator(self, vocabulary.size)
 
 
 class GeneratorDiscriminator(Network):
-    reads = frozenset({"ids", "real", "segments"})
+    reads = frozenset({"ids", "real", "segments", "tasks"})
 
     def __init__(self, spec: GeneratorDiscriminatorSpec, vocabulary: int):
         super().__init__()
         self.spec, self.width, self.context = spec, spec.width, spec.context
         self.discriminator = BidirectionalTransformer(spec, vocabulary)
-        self.generator = BidirectionalTransformer(spec.narrow(), vocabulary, self.discriminator.embeddings)
+        shared = self.discriminator.embeddings if spec.sharing == "embeddings" else None
+        self.generator = (
+            self.discriminator if spec.sharing == "all" else BidirectionalTransformer(spec.narrow(), vocabulary, shared)
+        )
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
         return self.discriminator(inputs, state)

@@ -14,8 +14,10 @@ from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.networks.language_model import NeuralReader
-from foreword.parts import CELLS
-from foreword.parts.cells import CellSpec
+from foreword.parts import BETWEEN, CELLS, WORDS
+from foreword.parts.cells import CellSpec, RecurrentDropout, Stack
+from foreword.parts.experts import BetweenSpec, Nothing
+from foreword.parts.words import Table, TableSpec, WordsSpec
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -24,73 +26,122 @@ class RecurrentInitial(Spec):
 
     range: float | None = None
     deviation: float = 0.1
+    scaled: bool = False  # or uniformly with a deviation of one over the root of what goes in; biases zero
+
+    def draw(self, module: nn.Module) -> None:
+        for part in module.modules():
+            for name, weight in part.named_parameters(recurse=False):
+                span = (3 / weight.size(-1)) ** 0.5 if self.scaled and weight.dim() > 1 else self.range
+                if span is not None and not (self.scaled and weight.dim() == 1):
+                    nn.init.uniform_(weight, -span, span)
+                elif "bias" in name:
+                    nn.init.zeros_(weight)
+                else:
+                    nn.init.normal_(weight, 0.0, self.deviation)
+            if isinstance(part, nn.LayerNorm):
+                part.reset_parameters()
+        for part in module.modules():
+            settle: Any = getattr(part, "settle", None)
+            if settle is not None:
+                settle()
 
 
 class RecurrentSpec(NetworkSpec):
     kind: Literal["recurrent"] = "recurrent"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
-    chosen: ClassVar[Mapping[str, Registry]] = {"cell": CELLS}
+    chosen: ClassVar[Mapping[str, Registry]] = {"cell": CELLS, "words": WORDS, "between": BETWEEN}
     cell: SerializeAsAny[CellSpec]
     width: int
     layers: int = 1
-    embedding: int | None = None  # width of the word vectors; `width` by default
-    dropout: float = 0.0  # on the word vectors, between layers and on the last output
+    embedding: int | None = None  # width of the word vectors; as the cell reads them by default: `width`, for most
+    words: SerializeAsAny[WordsSpec] = TableSpec()
+    between: SerializeAsAny[BetweenSpec] = Nothing()
+    residual: bool = False  # layers above the first add to what they read
+    skips: bool = False  # every layer also reads the word vectors, and the head reads every layer (Graves 2013)
+    dropout: float | RecurrentDropout = 0.0  # a number: on the word vectors, between layers and on the last output
     initial: RecurrentInitial = RecurrentInitial()
 
+    @property
+    def token_width(self) -> int:
+        return self.embedding or self.cell.vectors(self.width)
+
+    @property
+    def output_width(self) -> int:
+        return self.cell.outputs(self.width) * (self.layers if self.skips else 1)
+
+    def stack(self) -> Stack:
+        made = self.cell.build(self.width, self.token_width, self.layers, self.rates(), self.skips)
+        made.residual = self.residual
+        between = [self.between.build(self.cell.outputs(self.width)) for _ in range(self.layers - 1)]
+        if between and between[0] is not None:
+            made.between = nn.ModuleList(filter(None, between))
+        return made
+
+    def rates(self) -> RecurrentDropout:
+        if isinstance(self.dropout, RecurrentDropout):
+            return self.dropout
+        return RecurrentDropout(input=self.dropout, between=self.dropout, output=self.dropout)
+
     def faults(self) -> list[tuple[str, str]]:
-        return self.cell.misfits(self.width, self.embedding or self.width, self.layers)
+        found = [
+            (name, f"{name} must be at least 1 (it says {value}).")
+            for name in ("layers", "width")
+            if (value := getattr(self, name)) < 1
+        ]
+        if self.residual and self.skips:
+            found.append(
+                ("residual", "a layer that adds to what it reads must be as wide: residual or skips, not both.")
+            )
+        return found or self.cell.misfits(self.width, self.token_width, self.layers)
 
     def build(self, vocabulary: Vocabulary) -> Recurrent:
-        return Recurrent(self, vocabulary.size)
+        return Recurrent(self, vocabulary)
 
 
 class Recurrent(Network):
     reads = frozenset({"ids", "real"})
 
-    def __init__(self, spec: RecurrentSpec, vocabulary: int):
+    def __init__(self, spec: RecurrentSpec, vocabulary: Vocabulary):
         super().__init__()
-        self.spec, self.width = spec, spec.width
-        inputs = spec.embedding or spec.width
-        self.tokens = nn.Embedding(vocabulary, inputs)
-        self.drop = nn.Dropout(spec.dropout)
-        self.cell: Any = spec.cell.build(spec.width, inputs, spec.layers, spec.dropout)
+        self.spec, self.dropout = spec, spec.rates()
+        self.width = spec.output_width
+        self.tokens = spec.words.build(vocabulary, spec.token_width)
+        self.cell = spec.stack()
         self.draw(self)
+        for part in self.cell.modules():
+            settle: Any = getattr(part, "settle_table", None)
+            if settle is not None:
+                settle(self.table())
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
-        x = self.drop(self.tokens(inputs.ids))
+        x = self.tokens(inputs.ids, self.dropout.words if self.training else 0.0)
+        x = self.dropout.on(x, self.dropout.input, 1) if self.training else x
         state = self.cell.start(x.size(0), x) if state is None else state
-        if inputs.real is None:
-            layers, state = self.cell(x, state)
-        else:
-            layers, state = self._around_padding(x, state, inputs.real)
+        layers, state = self.cell(x, state, inputs.real)
+        last = torch.cat(layers, -1) if self.spec.skips else layers[-1]
+        last = self.dropout.on(last, self.dropout.output, 1) if self.training else last
         carried = tree_map(lambda part: part.detach(), state)  # no gradient across calls
-        return Output(self.drop(layers[-1]), (x, *layers), carried)
+        costs = {
+            f"{name} {number}": cost
+            for number, part in enumerate(self.cell.between or ())
+            for name, cost in part.costs.items()
+        }
+        return Output(last, (x, *layers), carried, costs)
 
-    def _around_padding(self, x: Tensor, state: State, real: Tensor) -> tuple[list[Tensor], State]:
-        """Position by position; a padding position leaves the state as it was."""
-        outputs = []
-        for now, there in zip(x.split(1, 1), real.unbind(1)):
-            out, after = self.cell(now, state)
-            state = tree_map(
-                lambda new, old, t=there: torch.where(t.view(-1, *[1] * (new.dim() - 1)), new, old), after, state
-            )
-            outputs.append(out)
-        return [torch.cat(layer, 1) for layer in zip(*outputs)], state
+    def table(self) -> Tensor:
+        return self.tokens.every()
 
     def tables(self) -> dict[str, Tensor]:
-        return {"tokens": self.tokens.weight}
+        return {"tokens": self.tokens.weight} if isinstance(self.tokens, Table) else {}
 
     def levels(self) -> list[list[nn.Parameter]]:
-        return [[self.tokens.weight], *self.cell.levels()]
+        levels = [list(self.tokens.parameters()), *self.cell.levels()]
+        for level, part in zip(levels[2:], self.cell.between or ()):
+            level += part.parameters()
+        return levels
 
     def draw(self, module: nn.Module) -> None:
-        for name, weight in module.named_parameters():
-            if self.spec.initial.range is not None:
-                nn.init.uniform_(weight, -self.spec.initial.range, self.spec.initial.range)
-            elif "bias" in name:
-                nn.init.zeros_(weight)
-            else:
-                nn.init.normal_(weight, 0.0, self.spec.initial.deviation)
+        self.spec.initial.draw(module)
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
         return NeuralReader(self, head, vocabulary, Inputs)

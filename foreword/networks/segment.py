@@ -23,12 +23,16 @@ class SegmentTransformerSpec(StackSpec, NetworkSpec):
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
     context: None = None  # a segment may have any length
     memory: int = 128  # positions that each layer keeps of what it has read before
+    evaluation_memory: int | None = None  # the same once it has learned; as many by default
     positions: SerializeAsAny[PositionsSpec] = Relative()
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()
-        if self.memory < 0:
-            found.append(("memory", f"memory must be at least 0 (it says {self.memory})."))
+        found += [
+            (name, f"{name} must be at least 0 (it says {value}).")
+            for name in ("memory", "evaluation_memory")
+            if (value := getattr(self, name)) is not None and value < 0
+        ]
         if not self.positions.between:
             found.append(("positions", "what is remembered moves away with every segment: only distances can be told."))
         return found
@@ -45,8 +49,8 @@ class Memory(NamedTuple):
 
 
 class SegmentTransformer(Transformer):
-    """While it learns, a position sees all of its segment and all that is remembered; afterwards exactly `memory` positions
-    before its own, so that a text costs the same however it is cut into segments.
+    """While it learns, a position sees all of its segment and all that is remembered; afterwards exactly as many positions
+    before its own as are remembered, so that a text costs the same however it is cut into segments.
     """
 
     reads = frozenset({"ids", "real"})
@@ -54,10 +58,15 @@ class SegmentTransformer(Transformer):
     def __init__(self, spec: SegmentTransformerSpec, vocabulary: int):
         super().__init__(spec, Embeddings(spec, vocabulary))
         self.spec, self.norm = spec, spec.last_norm()
+        self.afterwards = spec.memory if spec.evaluation_memory is None else spec.evaluation_memory
+
+    @property
+    def memory(self) -> int:
+        return self.spec.memory if self.training else self.afterwards
 
     @property
     def reach(self) -> int:
-        return self.spec.layers * self.spec.memory
+        return self.spec.layers * self.afterwards
 
     def forward(self, inputs: Inputs, state: Memory | None = None) -> Output:
         places = torch.arange(inputs.ids.size(1), device=inputs.ids.device)
@@ -66,7 +75,7 @@ class SegmentTransformer(Transformer):
         now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
         real = torch.cat([state.real, now], 1)
         where = self.embeddings.where(places, real.size(1))
-        pattern = CausalPattern() if self.training else Banded(self.spec.memory + 1)
+        pattern = CausalPattern() if self.training else Banded(self.memory + 1)
         layers, kept = [x], []
         for block, memory in zip(self.blocks, state.layers):
             kept.append(self._last(torch.cat([memory, x], 1)).detach())  # no gradient across segments
@@ -75,11 +84,11 @@ class SegmentTransformer(Transformer):
         return Output(self.norm(x), tuple(layers), Memory(tuple(kept), self._last(real)))
 
     def _empty(self, x: Tensor) -> Memory:
-        layer = x.new_zeros(x.size(0), self.spec.memory, self.width)
+        layer = x.new_zeros(x.size(0), self.memory, self.width)
         return Memory((layer,) * len(self.blocks), layer.new_zeros(layer.shape[:2], dtype=torch.bool))
 
     def _last(self, x: Tensor) -> Tensor:
-        return x[:, x.size(1) - self.spec.memory :]
+        return x[:, max(x.size(1) - self.memory, 0) :]
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
         return NeuralReader(self, head, vocabulary, Inputs)

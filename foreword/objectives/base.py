@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.utils._pytree import register_dataclass
 
 from foreword.basics.spec import Spec
 from foreword.batches.row import Row
@@ -25,6 +26,9 @@ class Batch:
     continues: bool | None = None  # goes on from the batch before; None: batches have nothing to do with each other
 
     task: str = ""  # of several that share a network, the one it is of
+    padding: int = (
+        0  # places of a whole batch that hold no token, where the network need not know them (`real` is None)
+    )
 
     @property
     def guesses(self) -> dict[str, int]:
@@ -41,7 +45,7 @@ class Batch:
 
     @property
     def tokens(self) -> int:
-        return self.inputs.ids.numel() if self.inputs.real is None else int(self.inputs.real.sum())
+        return self.inputs.ids.numel() - self.padding if self.inputs.real is None else int(self.inputs.real.sum())
 
     def beside(self, others: Sequence[Batch]) -> Batch:
         """The same inputs, and the targets of all."""
@@ -85,6 +89,10 @@ class Loss:
         return {name: charge.guesses for name, charge in self.charges.items() if charge.guesses is not None}
 
 
+register_dataclass(Charge)  # so that FSDP finds the tensors in what a pass returns
+register_dataclass(Loss)
+
+
 class MakeTokenHead(Protocol):
     """Makes the head that a recipe asks for: for vectors this wide, over this table; the network's own by default."""
 
@@ -97,8 +105,12 @@ class Objective(Spec):
     writes: ClassVar[frozenset[str]] = frozenset({"ids"})  # the fields of Inputs that `collate` fills
     overlap: ClassVar[int] = 0  # ids that end a row, only guessed: the next row reads them
     specials: ClassVar[tuple[str, ...]] = ()  # the special tokens it cannot do without
+    marks: ClassVar[tuple[str, ...]] = ()  # what it must know about each token of a row
     networks: ClassVar[tuple[str, ...]] = ()  # the kinds of network it is for; (): any that reads what it writes
+    cuts: ClassVar[tuple[str, ...]] = ()  # the kinds of cut it is for; (): any
     labelled: ClassVar[bool] = False  # it learns from labelled examples, not from text
+    takes_turns: ClassVar[bool] = False  # a batch is for some of its heads only
+    measures: ClassVar[tuple[str, ...]] = ()  # charges that are shares, not nats: only reported, under their own names
     counts_late: ClassVar[bool] = False  # some charges have guesses that only the forward pass counts
 
     def abilities(self) -> dict[str, frozenset[str]]:
@@ -107,6 +119,11 @@ class Objective(Spec):
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
         return {"tokens": token_head()}
+
+    @property
+    def backward(self) -> bool:
+        """Whether it reads a text from its end to its start, so that rows which go on do so that way."""
+        return False
 
     def row_ids(self, positions: int, texts: int) -> int:
         """How many ids, in so many texts, make a row that fills this many positions of the network."""
@@ -132,11 +149,18 @@ class Objective(Spec):
         raise TypeError(f"{type(self).__name__} has nothing to show.")
 
 
-def charge_tokens(model: Model, output: Output, targets: Tensor) -> dict[str, Charge]:
-    """Only positions with a target reach the vocabulary: logits are the widest tensor there is."""
+def charge_tokens(model: Model, output: Output, targets: Tensor, smoothing: float = 0.0) -> dict[str, Charge]:
+    """Only positions with a target reach the vocabulary: logits are the widest tensor there is.
+
+    `smoothing`: while learning, this share of the right answer is spread evenly over all tokens (Szegedy et al. 2016).
+    """
     guessed = targets != NOTHING
     if bool(guessed.all()):  # nothing to leave out: nothing to copy
         hidden, wanted = output.last.flatten(0, -2), targets.flatten()
     else:
         hidden, wanted = output.last[guessed], targets[guessed]
-    return {"tokens": Charge(model.heads["tokens"].total(hidden, wanted))}
+    head = model.heads["tokens"]
+    total = head.total(hidden, wanted)
+    if smoothing and model.training:
+        total = total + smoothing * head.spread(hidden, wanted)
+    return {"tokens": Charge(total)}

@@ -29,6 +29,7 @@ class ByTask(Objective):
     kind: Literal["by_task"] = "by_task"
     labelled: ClassVar[bool] = True
     chosen: ClassVar[Mapping[str, Registry]] = {"tasks": EVERY}
+    takes_turns: ClassVar[bool] = True
     names: list[str] = []
     tasks: list[SerializeAsAny[Objective]] = []
     pairs: Literal["stepwise", "classify"] = "stepwise"  # the head for classes of pairs: in steps, or one layer

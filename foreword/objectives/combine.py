@@ -37,6 +37,10 @@ class Together(Objective):
     def specials(self) -> tuple[str, ...]:  # type: ignore[override]
         return tuple(dict.fromkeys(name for part in self.parts for name in part.specials))
 
+    @property
+    def marks(self) -> tuple[str, ...]:  # type: ignore[override]
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.marks))
+
     def faults(self) -> list[tuple[str, str]]:
         found = [(f"parts.{i}.{name}", what) for i, part in enumerate(self.parts) for name, what in part.faults()]
         if not self.parts:

@@ -33,7 +33,7 @@ class Talk(Objective):
         # padding is marked by NOTHING, not by an id: [end] is a target like any other
         ids = padded([ids[:-1] for ids, _ in laid], 0)
         targets = padded([np.where(learned, ids, NOTHING)[1:] for ids, learned in laid], NOTHING)
-        return Batch(Inputs(ids), {"tokens": targets})
+        return Batch(Inputs(ids), {"tokens": targets}, padding=ids.numel() - sum(len(ids) - 1 for ids, _ in laid))
 
     def lay_out(self, row: Row, tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
         """The ids in the order in which they are read, and which of them are to be guessed."""

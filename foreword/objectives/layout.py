@@ -33,14 +33,34 @@ def real(rows: Sequence[np.ndarray]) -> Tensor | None:
     return torch.arange(int(lengths.max())) < lengths[:, None]
 
 
+ROLES = 2  # in a dialogue the segment of whoever speaks first; those of a pair come before
+
+
+def texts_of(row: Row, ids: np.ndarray, second: np.ndarray | None) -> list[np.ndarray]:
+    """What stands for a row, or for its marks, text by text: one, a pair, or the turns of a dialogue."""
+    if row.turns:
+        return np.split(ids, np.cumsum(row.turns)[:-1])
+    return [ids] if second is None else [ids, second]
+
+
+def marks_with_specials(row: Row, tokenizer: Tokenizer, name: str) -> np.ndarray:
+    """The marks of a row in the places that `with_specials` gives its ids; a special carries it, as its own unit."""
+    texts = texts_of(row, row.marks[name], row.second_marks.get(name))
+    opening = [[True], *[[True] * (tokenizer.separators - 1)] * (len(texts) - 1)]
+    return np.concatenate([part for before, text in zip(opening, texts) for part in (before, text, [True])]).astype(
+        bool
+    )
+
+
 def with_specials(row: Row, tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
     """[cls] first [separator] (second [separator]) and the segment of each token: a separator closes its own text.
 
     A tokenizer that has two separators between texts puts the other before the second.
     """
     begin, close = [tokenizer.special("[cls]")], [tokenizer.special("[separator]")]
-    texts = [row.ids] if row.second is None else [row.ids, row.second]
-    opening = [begin, close * (tokenizer.separators - 1)]
+    texts = texts_of(row, row.ids, row.second)
+    opening = [begin, *[close * (tokenizer.separators - 1)] * (len(texts) - 1)]
     pieces = [np.concatenate([before, text, close]).astype(np.int64) for before, text in zip(opening, texts)]
-    segments = np.concatenate([np.full(len(piece), i) for i, piece in enumerate(pieces)])
+    numbers = [ROLES + role for role in row.roles] or range(len(pieces))
+    segments = np.concatenate([np.full(len(piece), number) for number, piece in zip(numbers, pieces)])
     return np.concatenate(pieces), segments

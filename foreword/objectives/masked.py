@@ -9,7 +9,8 @@ import numpy as np
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge, Objective, charge_tokens
-from foreword.objectives.layout import padded, real, with_specials
+from foreword.objectives.layout import marks_with_specials, padded, real, with_specials
+from foreword.objectives.units import Unit, numbered, whole_units
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -20,6 +21,10 @@ class Masked(Objective):
     rate: float = 0.15  # share of tokens to guess
     hidden: float = 0.8  # of those: shown as [mask]
     random: float = 0.1  # of those: shown as some other token; the rest is shown as it is
+    unit: Unit = "token"  # what is hidden as a whole
+    decide: Literal["piece", "unit"] = (
+        "piece"  # for which [mask], another token or none is drawn: each token, or a unit
+    )
 
     def faults(self) -> list[tuple[str, str]]:
         found = []
@@ -28,6 +33,10 @@ class Masked(Objective):
         if self.hidden + self.random > 1:
             found.append(("hidden", f"hidden {self.hidden} and random {self.random} are more than all guesses."))
         return found
+
+    @property
+    def marks(self) -> tuple[str, ...]:  # type: ignore[override]
+        return () if self.unit == "token" else (self.unit,)
 
     def abilities(self) -> dict[str, frozenset[str]]:
         return {"tokens": frozenset({"fill"})}
@@ -40,7 +49,9 @@ class Masked(Objective):
         texts, segments, targets = [], [], []
         for row in rows:
             ids, parts = with_specials(row, tokenizer)
-            shown, guessed = self.hide(ids, tokenizer.special("[mask]"), ordinary, row.chance)
+            shown, guessed = self.hide(
+                ids, tokenizer.special("[mask]"), ordinary, row.chance, self.units(row, ids, tokenizer)
+            )
             texts.append(shown)
             segments.append(parts)
             targets.append(guessed)
@@ -48,14 +59,36 @@ class Masked(Objective):
         inputs = Inputs(padded(texts, fill), real(texts), padded(segments, 0))
         return Batch(inputs, {"tokens": padded(targets, NOTHING)})
 
+    def unit_of(self, row: Row) -> Unit:
+        """What is hidden as a whole in this row."""
+        return self.unit
+
+    def units(self, row: Row, ids: np.ndarray, tokenizer: Tokenizer) -> np.ndarray | None:
+        """[positions] the number of each position's unit; None: every token is one."""
+        unit = self.unit_of(row)
+        if unit == "token":
+            return None
+        unknown = tokenizer.special("[unknown]") if tokenizer.has("[unknown]") else NOTHING
+        starts = marks_with_specials(row, tokenizer, unit)
+        return numbered(ids, starts, ordinary_ids(tokenizer), unknown)
+
     def hide(
-        self, ids: np.ndarray, mask: int, ordinary: np.ndarray, draw: np.random.Generator
+        self,
+        ids: np.ndarray,
+        mask: int,
+        ordinary: np.ndarray,
+        draw: np.random.Generator,
+        units: np.ndarray | None = None,
     ) -> tuple[np.ndarray, np.ndarray]:
         """(what is shown, what is to be guessed). `ordinary` lists the ids that are not special: only they are hidden."""
         candidates = np.flatnonzero(np.isin(ids, ordinary, assume_unique=False))
         count = min(len(candidates), max(1, round(self.rate * len(candidates))))
-        chosen = draw.permutation(candidates)[:count]
-        fate = draw.random(count)
+        if units is None:
+            chosen = draw.permutation(candidates)[:count]
+            fate = draw.random(count)
+        else:
+            chosen, sizes = whole_units(units, count, draw)
+            fate = draw.random(len(chosen)) if self.decide == "piece" else np.repeat(draw.random(len(sizes)), sizes)
         shown, targets = ids.copy(), np.full_like(ids, NOTHING)
         targets[chosen] = ids[chosen]
         shown[chosen[fate < self.hidden]] = mask

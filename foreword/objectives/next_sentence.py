@@ -11,7 +11,7 @@ from torch import nn
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Network, Output
 from foreword.objectives.base import Batch, Charge, MakeTokenHead, Objective
-from foreword.objectives.layout import padded, real, with_specials
+from foreword.objectives.layout import ROLES, padded, real, with_specials
 from foreword.parts.heads import Pooled
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -49,4 +49,10 @@ class NextSentence(Objective):
 
     def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
         follows = int(batch.targets["next_sentence"][row]) == FOLLOWS
+        segments = batch.inputs.segments
+        if segments is not None and int(segments[row, 0]) >= ROLES:
+            there = segments[row] if batch.inputs.real is None else segments[row][batch.inputs.real[row]]
+            ends = (batch.inputs.ids[row][: len(there)] == tokenizer.special("[separator]")).nonzero().flatten()
+            roles = "".join("QR"[int(there[end]) - ROLES] for end in ends)
+            return f"a dialogue {roles}, " + ("AS IT WAS" if follows else "with a turn from ANOTHER DIALOGUE")
         return "the second text FOLLOWS the first" if follows else "the second text is from ANOTHER DOCUMENT"

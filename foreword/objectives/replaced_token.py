@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.messages import Fault
 from foreword.batches.row import Row
 from foreword.networks.base import Model, Network, Output, State
 from foreword.networks.generator_discriminator import GeneratorDiscriminator
@@ -42,51 +43,90 @@ class ReplacedToken(Masked):
     """The target of "replaced" is the author's own token at every position; whether it is still there, only the draft shows."""
 
     kind: Literal["replaced_token"] = "replaced_token"  # type: ignore[assignment]
-    networks: ClassVar[tuple[str, ...]] = ("generator_discriminator",)
+    networks: ClassVar[tuple[str, ...]] = (
+        "generator_discriminator",
+        "bidirectional_transformer",
+    )  # or one half, to be tuned
+    measures: ClassVar[tuple[str, ...]] = ("generator_accuracy", "replaced_rate", "recall")
     hidden: float = 0.85  # of the positions to guess: shown as [mask]; the rest as they are (the authors' code)
     random: float = 0.0
-    weight: float = 50.0  # of the discriminator's loss beside the generator's
+    weight: float = 50.0  # of the discriminator's loss beside the generator's; 0: only the generator learns
+    guess: Literal["replaced", "author"] = (
+        "replaced"  # whether a token was replaced, or which the author's was (Replace MLM)
+    )
+    charged: Literal["all", "hidden"] = "all"  # positions that the discriminator guesses ("hidden": ELECTRA 15%)
+    generator: Literal["likelihood", "adversarial", "fixed"] = "likelihood"  # what it learns from (section 3.2)
+    temperature: float = 1.0  # of the drafts; inf: any token, equally likely
+    never_right: bool = False  # the author's token is never drafted (`disallow_correct` in the authors' code)
+
+    def faults(self) -> list[tuple[str, str]]:
+        if self.temperature > 0:
+            return super().faults()
+        return [*super().faults(), ("temperature", f"temperature must be above 0 (it says {self.temperature}).")]
 
     def abilities(self) -> dict[str, frozenset[str]]:
         return {}
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
+        wide = PositionScore(network.width) if self.guess == "replaced" else token_head(network.width, network.table())
         if not isinstance(network, GeneratorDiscriminator):
-            raise TypeError("replaced tokens need a generator and a discriminator")
+            return {"replaced": wide}  # a discriminator alone, whose generator was left behind
         narrow = network.generator
-        return {"tokens": token_head(narrow.width, narrow.table()), "replaced": PositionScore(network.width)}
+        return {"tokens": token_head(narrow.width, narrow.table()), "replaced": wide}
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> DraftBatch:
         made = super().collate(rows, tokenizer)
         hidden = made.targets["tokens"]
-        original = torch.where(hidden == NOTHING, made.inputs.ids, hidden)
-        if made.inputs.real is not None:
-            original = original.masked_fill(~made.inputs.real, NOTHING)
+        original = hidden
+        if self.charged == "all" and self.guess == "replaced":
+            original = torch.where(hidden == NOTHING, made.inputs.ids, hidden)
+            if made.inputs.real is not None:
+                original = original.masked_fill(~made.inputs.real, NOTHING)
         length = made.inputs.ids.size(1)
         draw = torch.from_numpy(filled_up([row.chance.random(length) for row in rows], 0.0, np.float64))
         return DraftBatch(made.inputs, {**made.targets, "replaced": original}, draw=draw)
 
     def loss(self, model: Model, batch: Batch, state: State = None) -> Loss:
         if not isinstance(batch, DraftBatch) or not isinstance(model.network, GeneratorDiscriminator):
-            raise TypeError("replaced tokens need a generator, a discriminator and a batch to draft")
-        hidden, original = batch.targets["tokens"] != NOTHING, batch.targets["replaced"]
-        drafts = model.network.generator(batch.inputs).last[hidden]
-        targets = batch.targets["tokens"][hidden]
-        drawn = self.drafted(model.heads["tokens"].log_probs(drafts.detach()), batch.draw[hidden])
-        there = original != NOTHING
-        corrupt = torch.where(there, original, batch.inputs.ids).masked_scatter(hidden, drawn)
+            raise Fault("a discriminator without its generator learns from labels (finetune), not from text.")
+        tokens, there = batch.targets["tokens"], batch.targets["replaced"] != NOTHING
+        hidden = tokens != NOTHING
+        original, targets = torch.where(hidden, tokens, batch.inputs.ids), tokens[hidden]
+        with torch.set_grad_enabled(torch.is_grad_enabled() and self.generator != "fixed"):
+            narrow = model.network.generator(batch.inputs).last[hidden]
+        logs = self.drafting(model.heads["tokens"].log_probs(narrow.detach()), targets)
+        drawn = self.drafted(logs, batch.draw[hidden])
+        corrupt = original.masked_scatter(hidden, drawn)
         output = model.network(replace(batch.inputs, ids=corrupt))
-        scores, replaced = model.heads["replaced"](output.last)[there], (corrupt != original)[there]
-        each = F.binary_cross_entropy_with_logits(scores, replaced.to(scores.dtype), reduction="none")
-        return Loss(
-            {
-                "tokens": Charge(model.heads["tokens"].total(drafts, targets)),
-                "replaced": Charge(each.sum(), self.weight),
-                "found": Charge(each[replaced].sum().detach(), 0.0, int(replaced.sum())),
-            },
-            output.state,
-            output.costs,
-        )
+        replaced, wrong = (corrupt != original)[there], drawn != targets
+        charges = {}
+        if self.guess == "author":
+            charges["replaced"] = Charge(model.heads["replaced"].total(output.last[hidden], targets), self.weight)
+        else:
+            scores = model.heads["replaced"](output.last)
+            each = F.binary_cross_entropy_with_logits(scores, (corrupt != original).to(scores.dtype), reduction="none")
+            found, count = (scores[there] > 0)[replaced], int(replaced.sum())
+            charges["replaced"] = Charge(each[there].sum(), self.weight)
+            charges["found"] = Charge(each[there][replaced].sum().detach(), 0.0, count)
+            charges["recall"] = Charge(found.sum().to(scores.dtype), 0.0, count)
+        if self.generator == "adversarial":  # it is rewarded by what its drafts cost the discriminator (REINFORCE)
+            reward = each.detach()[hidden] if self.guess == "replaced" else wrong.to(narrow.dtype)
+            chosen = model.heads["tokens"].log_probs(narrow).gather(1, drawn[:, None])[:, 0]
+            charges = {"tokens": Charge(-((reward - reward.mean()) * chosen).sum()), **charges}
+        else:
+            learns = float(self.generator != "fixed")
+            charges = {"tokens": Charge(model.heads["tokens"].total(narrow, targets), learns), **charges}
+        one = output.last.new_ones(())
+        charges["generator_accuracy"] = Charge(one * (~wrong).sum(), 0.0, len(targets))
+        charges["replaced_rate"] = Charge(one * wrong.sum(), 0.0, batch.tokens)
+        return Loss(charges, output.state, output.costs)
+
+    def drafting(self, log_probs: Tensor, targets: Tensor) -> Tensor:
+        """[guesses, vocabulary] what drafts are drawn from."""
+        changed = log_probs / self.temperature
+        if self.never_right:
+            changed = changed.scatter(1, targets[:, None], float("-inf"))
+        return changed.log_softmax(-1)
 
     @staticmethod
     def drafted(log_probs: Tensor, draw: Tensor) -> Tensor:

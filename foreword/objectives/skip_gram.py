@@ -1,53 +1,57 @@
-"""SkipGram: guess the words around a word, among a few drawn at random (Mikolov et al. 2013, negative sampling)."""
+"""SkipGram and CBOW: a word is guessed from the words around it, from each by itself or from their mean (Mikolov et al. 2013)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-import numpy as np
-
+from foreword.batches.row import Row
 from foreword.objectives.base import Objective
+from foreword.vectors.contexts import Form
+from foreword.vectors.guessing import Guessing
 from foreword.vectors.table import VectorTable
 
 
 class SkipGram(Objective):
-    """Learned example by example: each word with each word around it, and `negatives` others that are to be told apart."""
+    """Each word around a word guesses it, among `negatives` drawn at random, or turn by turn on its way in a Huffman tree."""
 
     kind: Literal["skip_gram"] = "skip_gram"
     networks: ClassVar[tuple[str, ...]] = ("vectors",)
-    window: int = 5  # words to either side at most; each word draws how many
-    negatives: int = 5
+    pools: ClassVar[tuple[str, ...]] = ("each",)
+    pool: str = "each"
+    window: int = 5  # words to either side at most
+    shrink: bool = True  # each word draws how many of them it sees, so that near ones count more
+    negatives: int = 5  # 0: hierarchical softmax
     power: float = 0.75  # of the frequencies by which they are drawn
+    subsample: float = 1e-3  # frequent words are left out, the more the further above this share of the text; 0: none
+    subsampling: Form = "code"  # "paper": the formula that is printed there
 
-    def noise(self, table: VectorTable) -> np.ndarray:
-        """How likely at most each token is drawn: cumulative, 1 at the end."""
-        counts = (
-            np.ones(table.vocabulary.size) if table.vocabulary.counts is None else table.vocabulary.counts.astype(float)
-        )
-        counts[list(table.vocabulary.silent)] = 0
-        weights = counts**self.power * (counts > 0)
-        return np.cumsum(weights) / weights.sum()
+    def faults(self) -> list[tuple[str, str]]:
+        found = [] if self.window > 0 else [("window", f"window must be at least 1 (it says {self.window}).")]
+        if self.negatives < 0:
+            found.append(("negatives", "negatives cannot be fewer than 0, which is hierarchical softmax."))
+        if self.pool not in self.pools:
+            found.append(("pool", f"pool can be {' or '.join(map(repr, self.pools))} (it says {self.pool!r})."))
+        return found
+
+    @property
+    def joined(self) -> int:
+        """How many vectors stand side by side to guess a word."""
+        return 1
+
+    def prepare(self, table: VectorTable) -> Guessing:
+        return Guessing.of(table, **self.model_dump())
 
     def learn(
-        self, table: VectorTable, ids: np.ndarray, rate: float, noise: np.ndarray, draw: np.random.Generator
+        self, table: VectorTable, made: Guessing, rows: Sequence[Row], rate: float, seed: int, threads: int = 1
     ) -> tuple[float, int]:
-        """Go through one text, updating the table after every pair. (what the guesses cost in nats, how many they were)"""
-        total, guesses = 0.0, 0
-        for place, reach in enumerate(draw.integers(1, self.window + 1, len(ids)).tolist()):
-            around = np.concatenate([ids[max(0, place - reach) : place], ids[place + 1 : place + 1 + reach]])
-            for word in around.tolist():
-                others = np.searchsorted(noise, draw.random(self.negatives))
-                total += self.update(table, int(ids[place]), np.concatenate([[word], others[others != word]]), rate)
-            guesses += len(around)
-        return total, guesses
+        """Go through some texts, updating the table after every guess. (nats of a sample of them, how many those were)"""
+        return made.learn(table, [row.ids for row in rows], rate, seed, threads)
 
-    def update(self, table: VectorTable, centre: int, guessed: np.ndarray, rate: float) -> float:
-        """One step of gradient ascent on log s(u.v) of the first guess and log s(-u.v) of the others; what they cost."""
-        vector, outputs = table.vectors[centre], table.outputs[guessed]
-        right = 1.0 / (1.0 + np.exp(-outputs @ vector))
-        wanted = np.zeros(len(guessed), np.float32)
-        wanted[0] = 1.0
-        step = (rate * (wanted - right)).astype(np.float32)
-        np.add.at(table.outputs, guessed, step[:, None] * vector)
-        table.vectors[centre] += step @ outputs
-        return -float(np.log(np.where(wanted > 0, right, 1.0 - right) + 1e-12).sum())
+
+class ContinuousBagOfWords(SkipGram):
+    """The mean of the vectors around a word guesses it, or their sum."""
+
+    kind: Literal["cbow"] = "cbow"  # type: ignore[assignment]
+    pools: ClassVar[tuple[str, ...]] = ("mean", "sum")
+    pool: str = "mean"

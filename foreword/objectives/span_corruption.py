@@ -8,30 +8,30 @@ import numpy as np
 
 from foreword.basics.messages import Fault
 from foreword.batches.row import Row
-from foreword.networks.base import Inputs, Model, Output
-from foreword.objectives.base import NOTHING, Batch, Charge, Objective, charge_tokens
-from foreword.objectives.layout import padded, real
+from foreword.objectives.base import Batch
+from foreword.objectives.corruptions import STYLES, Style
+from foreword.objectives.translation import FromSource
 from foreword.tokens.tokenizer import Tokenizer
 
 
-class SpanCorruption(Objective):
+class SpanCorruption(FromSource):
     """Every hidden span is named by one token, in the source and before its words in the target."""
 
     kind: Literal["span_corruption"] = "span_corruption"
-    writes: ClassVar[frozenset[str]] = frozenset({"ids", "source", "source_real"})
     specials: ClassVar[tuple[str, ...]] = ("[pad]", "[end]", "[span0]")
+    style: Style = "spans"  # how source and target are made
     rate: float = 0.15  # share of tokens that are hidden
     span: float = 3.0  # their mean number in a span
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [] if 0 < self.rate < 1 else [("rate", f"rate must lie between 0 and 1 (it says {self.rate}).")]
+        found = super().faults()
+        found += [] if 0 < self.rate < 1 else [("rate", f"rate must lie between 0 and 1 (it says {self.rate}).")]
         return found + ([] if self.span >= 1 else [("span", f"a span has at least 1 token (it says {self.span}).")])
-
-    def abilities(self) -> dict[str, frozenset[str]]:
-        return {"tokens": frozenset({"translate"})}
 
     def row_ids(self, positions: int, texts: int) -> int:
         """The longest text whose source, with its [end], fits."""
+        if self.style != "spans":
+            return max(positions - 1, 2)  # source and target may each be as long as the text
         ids = positions
         while self._source(ids + 1) <= positions:
             ids += 1
@@ -48,10 +48,7 @@ class SpanCorruption(Objective):
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         sources, targets = zip(*(self.corrupted(row.ids, tokenizer, row.chance) for row in rows))
-        start = tokenizer.special("[pad]")  # what the target begins with
-        ids = padded([np.concatenate([[start], target[:-1]]) for target in targets], start)
-        inputs = Inputs(ids, source=padded(sources, start), source_real=real(sources))
-        return Batch(inputs, {"tokens": padded(targets, NOTHING)})
+        return self.batch(sources, targets, tokenizer)
 
     def corrupted(
         self, ids: np.ndarray, tokenizer: Tokenizer, draw: np.random.Generator
@@ -60,6 +57,11 @@ class SpanCorruption(Objective):
         if len(ids) < 2:
             return np.append(ids, tokenizer.special("[end]")), np.asarray([tokenizer.special("[end]")])
         hidden, spans = self.sizes(len(ids))
+        if self.style != "spans":
+            chosen = np.isin(np.arange(len(ids)), draw.permutation(len(ids))[:hidden])
+            close = tokenizer.special("[end]")
+            source, target = STYLES[self.style](np.asarray(ids), chosen, tokenizer, draw)
+            return np.append(source, close).astype(np.int64), np.append(target, close).astype(np.int64)
         if not tokenizer.has(f"[span{spans - 1}]"):
             raise Fault(
                 f"a row of {len(ids)} tokens has {spans} hidden spans, and {tokenizer.name} names fewer.",
@@ -69,18 +71,9 @@ class SpanCorruption(Objective):
         pieces = np.split(ids, np.cumsum(lengths)[:-1])
         names = [[tokenizer.special(f"[span{number}]")] for number in range(spans)]
         end = [tokenizer.special("[end]")]
-        source = [part for kept, name in zip(pieces[::2], names) for part in (kept, name)]
-        target = [part for name, gone in zip(names, pieces[1::2]) for part in (name, gone)]
-        return np.concatenate([*source, end]).astype(np.int64), np.concatenate([*target, end]).astype(np.int64)
-
-    def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
-        return charge_tokens(model, output, batch.targets["tokens"])
-
-    def show(self, batch: Batch, row: int, tokenizer: Tokenizer) -> str:
-        assert batch.inputs.source is not None
-        kept = batch.targets["tokens"][row] != NOTHING
-        source, target = batch.inputs.source[row].tolist(), batch.targets["tokens"][row][kept].tolist()
-        return f"reads:  {tokenizer.decode(source, keep_specials=True)}\nwrites: {tokenizer.decode(target, keep_specials=True)}"
+        read = [part for kept, name in zip(pieces[::2], names) for part in (kept, name)]
+        written = [part for name, gone in zip(names, pieces[1::2]) for part in (name, gone)]
+        return np.concatenate([*read, end]).astype(np.int64), np.concatenate([*written, end]).astype(np.int64)
 
 
 def _parts(total: int, parts: int, draw: np.random.Generator) -> np.ndarray:

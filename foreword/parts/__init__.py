@@ -2,12 +2,32 @@
 
 from foreword.basics.registry import Registry
 
-CELLS = Registry("cell", {"simple": "foreword.parts.cells:SimpleCell", "lstm": "foreword.parts.cells:LstmCell"})
+CELLS = Registry(
+    "cell",
+    {
+        "simple": "foreword.parts.cells:SimpleCell",
+        "lstm": "foreword.parts.lstm:LstmCell",
+        "peephole_lstm": "foreword.parts.peephole_lstm:PeepholeLstmCell",
+        "layer_norm_lstm": "foreword.parts.layer_norm_lstm:LayerNormLstmCell",
+        "gru": "foreword.parts.gru:GruCell",
+        "multiplicative": "foreword.parts.multiplicative:MultiplicativeCell",
+        "tensor": "foreword.parts.multiplicative:TensorCell",
+        "mlstm": "foreword.parts.mlstm:MultiplicativeLstmCell",
+    },
+)
+WORDS = Registry("words", {"table": "foreword.parts.words:TableSpec", "characters": "foreword.parts.words:Characters"})
+BETWEEN = Registry(
+    "between", {"nothing": "foreword.parts.experts:Nothing", "experts": "foreword.parts.experts:ExpertsSpec"}
+)
 HEADS = Registry(
     "head",
     {
         "softmax": "foreword.parts.heads:Softmax",
         "transformed_softmax": "foreword.parts.heads:TransformedSoftmax",
+        "sampled_softmax": "foreword.parts.sampled_softmax:SampledSoftmax",
+        "class_softmax": "foreword.parts.class_softmax:ClassSoftmax",
+        "adaptive_softmax": "foreword.parts.class_softmax:AdaptiveSoftmax",
+        "character_softmax": "foreword.parts.character_softmax:CharacterSoftmax",
     },
 )
 POSITIONS = Registry(

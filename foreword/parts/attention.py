@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foreword.parts.positions import Bias, Distances, Rotation, Where
+from foreword.parts.positions import Bias, Distances, QueryBiases, Rotation, Where
 from foreword.parts.visible import Pattern, attend_with_bias
 
 
@@ -57,17 +57,20 @@ class DotProduct(nn.Module):
 class RelativeScores(nn.Module):
     """Content and distance are scored apart, each with its own query bias (Dai et al. 2019, eq. 5)."""
 
-    def __init__(self, width: int, heads: int, size: int):
+    def __init__(self, width: int, heads: int, size: int, untied: bool = False):
         super().__init__()
         self.heads, self.size = heads, size
         self.distance = nn.Linear(width, heads * size, bias=False)
+        self.biases = QueryBiases(heads, size) if untied else None  # its own; None: those of the whole stack
 
     def forward(self, queries: Tensor, where: Where | None) -> tuple[Tensor, Tensor | None]:
         if not isinstance(where, Distances):
             raise TypeError("relative scores need distances")
-        far = self.distance(where.vectors).unflatten(-1, (self.heads, self.size)).transpose(0, 1)  # [heads, keys, size]
-        scores = (queries + where.place[:, None]) @ far.mT  # [batch, heads, queries, keys]
-        return queries + where.content[:, None], shifted(scores) * self.size**-0.5
+        biases = self.biases or where.biases
+        assert biases is not None
+        far = self.distance(where.vectors.to(queries.dtype)).unflatten(-1, (self.heads, self.size)).transpose(0, 1)
+        scores = (queries + biases.place[:, None]) @ far.mT  # far [heads, keys, size]; [batch, heads, queries, keys]
+        return queries + biases.content[:, None], shifted(scores) * self.size**-0.5
 
 
 def shifted(scores: Tensor) -> Tensor:

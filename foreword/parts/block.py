@@ -47,6 +47,17 @@ class FeedForward(nn.Module):
         return self.out(self.drop(self.act(self.inner(x))))
 
 
+class GatedFeedForward(FeedForward):
+    """What is inside is multiplied by a second map of what enters (Shazeer 2020; T5 v1.1)."""
+
+    def __init__(self, width: int, inner: int, act: Activation, bias: bool = True, dropout: float = 0.0):
+        super().__init__(width, inner, act, bias, dropout)
+        self.gate = nn.Linear(width, inner, bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.out(self.drop(self.act(self.inner(x)) * self.gate(x)))
+
+
 class NormBefore(nn.Module):
     """x + f(norm(x)): GPT-2 and after. The stream itself is never normalised, so the stack needs a last norm."""
 

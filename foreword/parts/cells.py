@@ -1,25 +1,133 @@
-"""Recurrent cells: what is kept from one position to the next. All states are [batch, ...]."""
+"""Recurrent cells: what is kept from one position to the next, and how layers of them are stacked.
+
+A layer reads [positions, batch, inputs] and a state of [batch, ...] tensors; it returns [positions, batch, width] and a state.
+"""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch.utils._pytree import tree_map
 
 from foreword.basics.spec import Spec
 
+State = Any
+
+
+class RecurrentDropout(Spec):
+    """Where dropout falls while training. None of it falls on what goes along time but `weights`."""
+
+    words: float = 0.0  # whole rows of the table: a word is gone wherever it stands (Gal & Ghahramani 2016)
+    input: float = 0.0  # on the word vectors
+    between: float = 0.0  # on what goes from a layer to the next
+    output: float = 0.0  # on the last output
+    weights: float = 0.0  # entries of the recurrent matrices, the same at every position (Merity et al. 2018)
+    locked: bool = False  # one mask for all positions of a row (variational) instead of one for each
+
+    def on(self, x: Tensor, rate: float, positions: int = 0) -> Tensor:
+        """x with its positions along this dimension. Only while training."""
+        if not rate:
+            return x
+        if not self.locked:
+            return F.dropout(x, rate)
+        return x * F.dropout(torch.ones_like(x.narrow(positions, 0, 1)), rate)
+
 
 class CellSpec(Spec):
-    """The settings of a cell; `build` makes it."""
+    """The settings of a cell; `layer` makes one layer of it, `build` a stack of them."""
 
-    def build(self, width: int, inputs: int, layers: int, dropout: float) -> nn.Module:
-        raise TypeError(f"{type(self).__name__} has no build.")
+    def vectors(self, width: int) -> int:
+        """How wide its word vectors are by default."""
+        return width
+
+    def outputs(self, width: int) -> int:
+        """How wide what a layer gives is."""
+        return width
+
+    def layer(self, inputs: int, width: int) -> nn.Module:
+        raise TypeError(f"{type(self).__name__} has no layer.")
+
+    def build(
+        self, width: int, inputs: int, layers: int, dropout: RecurrentDropout | None = None, skips: bool = False
+    ) -> Stack:
+        above = self.outputs(width) + inputs * skips
+        made = [self.layer(above if number else inputs, width) for number in range(layers)]
+        return Layers(made, dropout or RecurrentDropout(), skips)
 
     def misfits(self, width: int, inputs: int, layers: int) -> list[tuple[str, str]]:
         """Settings of the network that this cell cannot follow."""
         return []
+
+
+class Stack(nn.Module):
+    """Layers one above the other. `skips`: each also reads the word vectors (Graves 2013)."""
+
+    residual = False  # layers above the first add to what they read
+
+    def __init__(self, dropout: RecurrentDropout, skips: bool):
+        super().__init__()
+        self.dropout, self.skips = dropout, skips
+        self.between: Any = None  # what stands below each layer but the first; what it says is added
+
+    def start(self, batch: int, like: Tensor) -> State:
+        """The state before anything is read, one for each layer."""
+        raise TypeError(f"{type(self).__name__} has no start.")
+
+    def levels(self) -> list[list[nn.Parameter]]:
+        raise TypeError(f"{type(self).__name__} does not name its layers.")
+
+    def run(self, number: int, x: Tensor, state: State) -> tuple[Tensor, State]:
+        """One layer."""
+        raise TypeError(f"{type(self).__name__} runs nothing.")
+
+    def forward(self, x: Tensor, state: State, real: Tensor | None = None) -> tuple[list[Tensor], State]:
+        """x [batch, positions, inputs], real [batch, positions] -> the outputs of each layer, the last state."""
+        words = x = x.transpose(0, 1)  # positions first, as torch's own dropout between layers has them
+        outputs, ends = [], []
+        for number, before in enumerate(state):
+            if number:
+                if self.between is not None:
+                    said = self.between[number - 1](x).sigmoid()
+                    x = x + (self.dropout.on(said, self.dropout.between) if self.training else said)
+                x = self.dropout.on(x, self.dropout.between) if self.training else x
+                x = torch.cat([words, x], -1) if self.skips else x
+            out, after = self.run(number, x, before) if real is None else self._around_padding(number, x, before, real)
+            x = out + x if self.residual and number else out
+            outputs.append(x.transpose(0, 1))
+            ends.append(after)
+        return outputs, tuple(ends)
+
+    def _around_padding(self, number: int, x: Tensor, state: State, real: Tensor) -> tuple[Tensor, State]:
+        """Position by position; a padding position leaves the state as it was."""
+        outputs = []
+        for now, there in zip(x.split(1), real.unbind(1)):
+            out, after = self.run(number, now, state)
+            state = tree_map(lambda new, old, t=there: torch.where(t[:, None], new, old), after, state)
+            outputs.append(out)
+        return torch.cat(outputs), state
+
+
+class Layers(Stack):
+    """Modules of one layer each."""
+
+    def __init__(self, layers: list[nn.Module], dropout: RecurrentDropout, skips: bool):
+        super().__init__(dropout, skips)
+        self.layers: Any = nn.ModuleList(layers)
+
+    def start(self, batch: int, like: Tensor) -> State:
+        return tuple(layer.start(batch, like) for layer in self.layers)
+
+    def levels(self) -> list[list[nn.Parameter]]:
+        return [list(layer.parameters()) for layer in self.layers]
+
+    def run(self, number: int, x: Tensor, state: State) -> tuple[Tensor, State]:
+        return self.layers[number](x, state)
+
+
+Squash = Literal["sigmoid", "tanh", "relu"]
 
 
 class SimpleCell(CellSpec):
@@ -30,78 +138,38 @@ class SimpleCell(CellSpec):
 
     kind: Literal["simple"] = "simple"
     bptt: int = 1  # how many steps a gradient goes back; the paper went one
+    activation: Squash = "sigmoid"
 
-    def build(self, width: int, inputs: int, layers: int, dropout: float) -> Simple:
-        return Simple(width, self.bptt)
+    def layer(self, inputs: int, width: int) -> Simple:
+        return Simple(width, self.bptt, self.activation)
 
     def misfits(self, width: int, inputs: int, layers: int) -> list[tuple[str, str]]:
-        found = []
-        if layers != 1:
-            found.append(("layers", f"the simple cell has one layer (it says {layers})."))
-        if inputs != width:
-            found.append(
-                (
-                    "embedding",
-                    f"the simple cell adds word vectors to its state: embedding {inputs} must equal width {width}.",
-                )
-            )
-        return found
+        return one_layer("simple", layers) + as_wide("simple", inputs, width)
 
 
 class Simple(nn.Module):
-    def __init__(self, width: int, bptt: int):
+    def __init__(self, width: int, bptt: int, activation: Squash = "sigmoid"):
         super().__init__()
-        self.width, self.bptt = width, bptt
+        self.width, self.bptt, self.act = width, bptt, getattr(torch, activation)
         self.recurrent = nn.Linear(width, width, bias=False)
 
     def start(self, batch: int, like: Tensor) -> Tensor:
         return like.new_full((batch, self.width), 0.1)  # "small values", section 2 of the paper
 
-    def levels(self) -> list[list[nn.Parameter]]:
-        return [list(self.parameters())]
-
-    def forward(self, x: Tensor, state: Tensor) -> tuple[list[Tensor], Tensor]:
-        """x [batch, positions, width], state [batch, width] -> the outputs of each layer, the last state."""
+    def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         outputs = []
-        for t, now in enumerate(x.unbind(1)):
+        for t, now in enumerate(x.unbind(0)):
             if t % self.bptt == 0:
                 state = state.detach()
-            state = torch.sigmoid(now + self.recurrent(state))
+            state = self.act(now + self.recurrent(state))
             outputs.append(state)
-        return [torch.stack(outputs, 1)], state
+        return torch.stack(outputs), state
 
 
-class LstmCell(CellSpec):
-    """Long short-term memory (Hochreiter & Schmidhuber 1997), stacked, dropout between layers only (Zaremba 2014)."""
-
-    kind: Literal["lstm"] = "lstm"
-
-    def build(self, width: int, inputs: int, layers: int, dropout: float) -> Lstm:
-        return Lstm(width, inputs, layers, dropout)
+def one_layer(cell: str, layers: int) -> list[tuple[str, str]]:
+    return [("layers", f"the {cell} cell has one layer (it says {layers}).")] if layers != 1 else []
 
 
-class Lstm(nn.Module):
-    def __init__(self, width: int, inputs: int, layers: int, dropout: float):
-        super().__init__()
-        self.width, self.layers = width, layers
-        self.lstm = nn.LSTM(inputs, width, layers, batch_first=True, dropout=dropout if layers > 1 else 0.0)
-
-    def start(self, batch: int, like: Tensor) -> tuple[Tensor, Tensor]:
-        zeros = like.new_zeros(batch, self.layers, self.width)
-        return zeros, zeros
-
-    def levels(self) -> list[list[nn.Parameter]]:
-        return [[getattr(self.lstm, name) for name in names] for names in self.lstm._all_weights]
-
-    def forward(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[list[Tensor], tuple[Tensor, Tensor]]:
-        """One layer after the other, so that each can be read."""
-        x, outputs, ends = x.transpose(0, 1), [], []  # positions first, as torch's own dropout between layers has them
-        for layer, (weights, *before) in enumerate(zip(self.levels(), *(part.unbind(1) for part in state))):
-            if layer:
-                x = F.dropout(x, self.lstm.dropout, self.training)
-            first = tuple(part[None].contiguous() for part in before)
-            x, *after = torch.lstm(x, first, weights, True, 1, 0.0, self.training, False, False)
-            outputs.append(x.transpose(0, 1))
-            ends.append([part[0] for part in after])
-        hidden, cell = (torch.stack(parts, 1) for parts in zip(*ends))
-        return outputs, (hidden, cell)
+def as_wide(cell: str, inputs: int, wanted: int) -> list[tuple[str, str]]:
+    what = f"the {cell} cell reads its matrices from the word vectors: embedding {inputs} must equal {wanted}."
+    return [("embedding", what)] if inputs != wanted else []

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from foreword.kernels import decode
 from foreword.kernels.decode import LAYER_NORM, RMS_NORM, Program, Unserved
 from foreword.parts.attention import DotProduct
-from foreword.parts.block import Block, NormAfter, NormBefore
+from foreword.parts.block import Block, FeedForward, NormAfter, NormBefore
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.frozen import FrozenLinear, QuantizedLinear
 from foreword.parts.positions import PositionTable, RotaryAngles, Rotation
@@ -48,8 +48,8 @@ class _Writer:
 
     def _embed(self) -> None:
         positions = self.embeddings.positions
-        if self.embeddings.segments is not None:
-            raise Unserved("segments")
+        if self.embeddings.segments is not None or self.embeddings.scale != 1.0:
+            raise Unserved("segments, or token vectors that are scaled")
         table = positions.weight if isinstance(positions, PositionTable) and not positions.offset else None
         if table is None and not isinstance(positions, RotaryAngles):
             raise Unserved(type(positions).__name__)
@@ -90,7 +90,7 @@ class _Writer:
         attention, feedforward = block.attention, block.feedforward
         if block.cross is not None or type(attention.scores) is not DotProduct or attention.scores.factor != 1.0:
             raise Unserved("scores of another kind")
-        if not isinstance(feedforward.act, nn.Identity):
+        if type(feedforward) is not FeedForward or not isinstance(feedforward.act, nn.Identity):
             raise Unserved(type(feedforward.act).__name__)
         projected = self._linear(attention.project, self._enter(block.first), "projected")
         if self.rotation is not None:

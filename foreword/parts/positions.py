@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
-from foreword.kernels.elementwise import dropout, rotary
+from foreword.kernels.elementwise import Dropout, dropout, rotary
 
 if TYPE_CHECKING:
     from foreword.parts.stack import StackSpec
@@ -33,12 +33,20 @@ class Bias(NamedTuple):
     values: Tensor  # [heads, queries, keys]
 
 
+class QueryBiases(nn.Module):
+    """What every query asks for, whatever it is itself: of content, and of distance (Dai et al. 2019, eq. 5)."""
+
+    def __init__(self, heads: int, size: int):
+        super().__init__()
+        self.content = nn.Parameter(torch.zeros(heads, size))  # u of the paper
+        self.place = nn.Parameter(torch.zeros(heads, size))  # v of the paper
+
+
 class Distances(NamedTuple):
-    """Vectors of the distances from the last query to every key, and the two query biases (Dai et al. 2019, eq. 5)."""
+    """Vectors of the distances from the last query to every key, and the query biases of all layers."""
 
     vectors: Tensor  # [keys, width], the furthest first
-    content: Tensor  # [heads, size], u of the paper
-    place: Tensor  # [heads, size], v of the paper
+    biases: QueryBiases | None  # None: each layer has its own
 
 
 Where = Rotation | Bias | Distances  # what attention has to know of positions
@@ -54,6 +62,10 @@ class Placing(nn.Module):
     def where(self, positions: Tensor, keys: int) -> Where | None:
         """What attention is told of queries at these positions, the last of which stands at the last of the keys."""
         return None
+
+    def where_near(self, positions: Tensor, keys: int) -> Where | None:
+        """The same for layers that see a window only."""
+        return self.where(positions, keys)
 
 
 class PositionsSpec(Spec):
@@ -95,9 +107,10 @@ class Rotary(PositionsSpec):
 
     kind: Literal["rotary"] = "rotary"
     base: float = 10000.0  # the slowest pair of numbers turns once in about 2 pi x base positions
+    local: float | None = None  # another base for layers that see a window only (ModernBERT)
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> RotaryAngles:
-        return RotaryAngles(stack.size, self.base)
+        return RotaryAngles(stack.size, self.base, self.local)
 
     def misfits(self, size: int) -> list[tuple[str, str]]:
         return [("heads", f"rotary positions pair the numbers of a head; {size} is odd.")] if size % 2 else []
@@ -120,9 +133,13 @@ class Relative(PositionsSpec):
 
     kind: Literal["relative"] = "relative"
     between: ClassVar[bool] = True
+    untied: bool = False  # each layer has query biases of its own
+    furthest: int | None = (
+        None  # larger distances count as this one; None: every distance counts (clamp_len of the code)
+    )
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> RelativeDistances:
-        return RelativeDistances(stack.width, stack.heads, stack.size)
+        return RelativeDistances(stack, self.untied, self.furthest)
 
 
 class PositionTable(nn.Embedding, Placing):
@@ -141,13 +158,19 @@ class Waves(Placing):
 
 
 class RotaryAngles(Placing):
-    def __init__(self, size: int, base: float):
+    def __init__(self, size: int, base: float, local: float | None = None):
         super().__init__()
-        self.size, self.base = size, base
+        self.size, self.base, self.local = size, base, local
 
     def where(self, positions: Tensor, keys: int) -> Rotation:
+        return self._turned(positions, self.base)
+
+    def where_near(self, positions: Tensor, keys: int) -> Rotation:
+        return self._turned(positions, self.local or self.base)
+
+    def _turned(self, positions: Tensor, base: float) -> Rotation:
         pairs = torch.arange(0, self.size, 2, device=positions.device, dtype=torch.float32) / self.size
-        angles = positions[..., None] * self.base**-pairs
+        angles = positions[..., None] * base**-pairs
         if angles.dim() == 3:
             angles = angles[:, None]
         return Rotation(angles.cos(), angles.sin())
@@ -169,14 +192,16 @@ class BiasTable(nn.Embedding, Placing):
 
 
 class RelativeDistances(Placing):
-    def __init__(self, width: int, heads: int, size: int):
+    def __init__(self, stack: StackSpec, untied: bool, furthest: int | None):
         super().__init__()
-        self.width = width
-        self.content, self.place = (nn.Parameter(torch.zeros(heads, size)) for _ in range(2))
+        self.width, self.furthest = stack.width, furthest
+        self.biases = None if untied else QueryBiases(stack.heads, stack.size)
+        self.drop = Dropout(stack.dropout.embeddings)
 
     def where(self, positions: Tensor, keys: int) -> Distances:
         far = torch.arange(keys - 1, -1, -1, device=positions.device)
-        return Distances(sinusoids(far, self.width).to(self.content.dtype), self.content, self.place)
+        far = far if self.furthest is None else far.clamp(max=self.furthest)
+        return Distances(self.drop(sinusoids(far, self.width)), self.biases)
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:

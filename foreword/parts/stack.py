@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import ClassVar, Literal
 
+import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
@@ -13,9 +14,9 @@ from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.kernels.elementwise import rms_norm
 from foreword.parts import POSITIONS
-from foreword.parts.attention import Attention, DotProduct, RelativeScores
-from foreword.parts.block import NORMS, Activation, Block, Blocks, FeedForward, Place
-from foreword.parts.positions import Learned, PositionsSpec, Relative
+from foreword.parts.attention import Attention, DotProduct, RelativeScores, Stacked
+from foreword.parts.block import NORMS, Activation, Block, Blocks, FeedForward, GatedFeedForward, Place
+from foreword.parts.positions import Learned, PositionsSpec, QueryBiases, Relative
 
 
 class DropoutRates(Spec):
@@ -32,6 +33,8 @@ class Initial(Spec):
     """How weights are drawn before training."""
 
     deviation: float = 0.02  # 0: one over the root of what goes in, so that outputs are as large as inputs
+    xavier: bool = False  # linear maps instead uniform, by what goes in and what comes out (Glorot & Bengio 2010)
+    tokens: float | None = None  # another deviation for the table of token vectors
     positions: float | None = None  # another deviation for the table of positions
     truncated: bool = False  # nothing beyond two deviations
     residuals: Literal["same", "scaled", "zero"] = "same"  # outputs of residual branches: divided by the root of their
@@ -41,12 +44,19 @@ class Initial(Spec):
         """Re-initialise every matrix of `module`; biases zero, gains one."""
         for part in module.modules():
             if isinstance(part, (nn.Linear, nn.Embedding)):
-                self.draw(part.weight, self.deviation or part.weight.size(1) ** -0.5)
+                if self.xavier and isinstance(part, nn.Linear):
+                    for piece in part.weight.chunk(part.pieces if isinstance(part, Stacked) else 1):
+                        nn.init.xavier_uniform_(piece)
+                else:
+                    self.draw(part.weight, self.deviation or part.weight.size(1) ** -0.5)
                 if isinstance(part, nn.Linear) and part.bias is not None:
                     nn.init.zeros_(part.bias)
+            elif isinstance(part, QueryBiases):
+                for bias in part.parameters():
+                    self.draw(bias, self.deviation or bias.size(1) ** -0.5)
             elif isinstance(part, (nn.LayerNorm, nn.RMSNorm)) and part.weight is not None:
                 nn.init.ones_(part.weight)
-                if isinstance(part, nn.LayerNorm):
+                if isinstance(part, nn.LayerNorm) and part.bias is not None:
                     nn.init.zeros_(part.bias)
 
     def draw(self, weight: Tensor, deviation: float) -> None:
@@ -79,16 +89,21 @@ class StackSpec(Spec):
     heads: int
     context: int | None
     embedding: int | None = None  # width of the token vectors; `width` by default
+    embedding_scale: bool = False  # token vectors are multiplied by the root of their width (Vaswani et al. 2017, 3.4)
     head_size: int | None = None  # of queries, keys and values; width / heads by default
     attention_scale: float | None = None  # of scores; one over the root of the head's size by default
     norm: Place = "before"
-    norm_kind: Literal["layer", "rms", "rms_gain"] = "layer"  # "rms": root mean square alone, nothing learned
+    norm_kind: Literal["layer", "layer_gain", "rms", "rms_gain"] = (
+        "layer"  # "rms": root mean square alone, nothing learned
+    )
     qk_norm: bool = False  # queries and keys are normalised before they meet
     bias: bool = True  # linear maps inside the blocks have biases
-    qkv_bias: bool = True  # those that make queries, keys and values too
+    attention_bias: bool = True  # those of attention too
+    qkv_bias: bool = True  # of those, the ones that make queries, keys and values too
     positions: SerializeAsAny[PositionsSpec] = Learned()
     inner: int | None = None  # width inside the feed-forward network; four times `width` by default
     activation: Activation = "gelu_tanh"
+    gated: bool = False  # the feed-forward network is multiplied by a second map of what enters
     norm_epsilon: float = 1e-5
     dropout: DropoutRates = DropoutRates()
     initial: Initial = Initial()
@@ -120,6 +135,8 @@ class StackSpec(Spec):
     def norm_of(self, width: int) -> nn.Module:
         if self.norm_kind == "rms":
             return RMSNorm(width, self.norm_epsilon)
+        if self.norm_kind == "layer_gain":
+            return nn.LayerNorm(width, self.norm_epsilon, bias=False)
         return (nn.RMSNorm if self.norm_kind == "rms_gain" else nn.LayerNorm)(width, self.norm_epsilon)
 
     def last_norm(self) -> nn.Module:
@@ -132,6 +149,10 @@ class StackSpec(Spec):
         blocks = Blocks(made)
         self.initial.apply(blocks)
         for block in made:
+            if self.attention_scale and not self.initial.deviation:  # scores are not scaled down: queries begin smaller
+                for part in filter(None, [block.attention, block.cross]):
+                    with torch.no_grad():
+                        part.project.weight[: part.inner] *= self.size**-0.5 / self.attention_scale
             branches = [block.attention.out, block.feedforward.out, *([block.cross.out] if block.cross else [])]
             for out in branches:
                 if self.initial.residuals == "scaled":  # by the number of residual additions (GPT-2 paper, section 2.3)
@@ -142,7 +163,7 @@ class StackSpec(Spec):
 
     def _block(self, cross: bool) -> Block:
         around = [NORMS[self.norm](self.norm_of(self.width), self.dropout.residual) for _ in range(3 if cross else 2)]
-        forward = FeedForward(
+        forward = (GatedFeedForward if self.gated else FeedForward)(
             self.width, self.inner or 4 * self.width, self.activation, self.bias, self.dropout.inner or 0.0
         )
         return Block(self._attention(), forward, around, self._attention(relative=False) if cross else None)
@@ -150,13 +171,13 @@ class StackSpec(Spec):
     def _attention(self, relative: bool = True) -> Attention:
         scores: nn.Module = DotProduct(self.size, self.attention_scale)
         if relative and isinstance(self.positions, Relative):
-            scores = RelativeScores(self.width, self.heads, self.size)
+            scores = RelativeScores(self.width, self.heads, self.size, self.positions.untied)
         return Attention(
             self.width,
             self.heads,
             self.size,
             self.dropout.attention,
-            self.bias,
+            self.bias and self.attention_bias,
             self.qkv_bias,
             scores,
             self.norm_of(self.size) if self.qk_norm else None,

@@ -22,6 +22,9 @@ from foreword.kernels.dropout_attention import attention
 class Everywhere:
     """Every position looks at every real token."""
 
+    def within(self, window: int | None) -> Everywhere | Around:
+        return self if window is None else Around(window // 2)
+
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         """[queries, keys], True where a query may look."""
         return torch.ones(queries, keys, dtype=torch.bool, device=device)
@@ -29,6 +32,25 @@ class Everywhere:
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         """q [batch, heads, queries, size]; k, v [batch, heads, keys, size]; real [batch, keys], False at padding."""
         seen = None if real is None else real[:, None, None, :]
+        return attention(q, k, v, seen, dropout)
+
+
+@dataclass(frozen=True)
+class Around:
+    """Every position looks at the real tokens that stand at most `reach` places away on either side."""
+
+    reach: int
+
+    def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+        return Everywhere().mask(queries, keys, device).tril(self.reach).triu(-self.reach)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
+        queries, keys = q.size(-2), k.size(-2)
+        if self.reach >= keys - 1:
+            return Everywhere().attend(q, k, v, real, dropout)
+        seen = self.mask(queries, keys, q.device)
+        if real is not None:
+            seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
         return attention(q, k, v, seen, dropout)
 
 
@@ -176,7 +198,7 @@ class Packed:
         return torch.cat(found, 1)[None]
 
 
-Pattern = Everywhere | CausalPattern | Banded | Reached | Packed
+Pattern = Everywhere | Around | CausalPattern | Banded | Reached | Packed
 Backward = CausalPattern | Reached | Packed  # patterns that look back, and can be narrowed
 
 
@@ -201,7 +223,9 @@ class Alternating(VisibleSpec):
     """Dense layers and banded ones in turn (Brown et al. 2020, section 2.1)."""
 
     kind: Literal["alternating"] = "alternating"
-    window: int = 256  # places a banded layer sees, its own included; the paper does not say how many
+    window: int = (
+        256  # places a banded layer sees, both sides of its own if it looks both ways; GPT-3's paper does not say
+    )
     order: tuple[Literal["dense", "banded"], ...] = ("dense", "banded")  # over and over, up the stack
 
     def faults(self) -> list[tuple[str, str]]:

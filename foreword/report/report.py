@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from foreword.basics.files import write_json, write_text
-from foreword.report.html import page
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -43,6 +42,13 @@ class Table:
     best: int | None = None  # the row that a page highlights, the head being row 0
     kind = "table"
 
+    @staticmethod
+    def of(
+        records: Sequence[Mapping[str, str]], left: Sequence[int] = (0,), caption: str = "", best: int | None = None
+    ) -> Table:
+        """A row for each record; what they call their values is the head."""
+        return Table([tuple(records[0]), *(tuple(record.values()) for record in records)], left, caption, best)
+
     def terminal(self) -> Iterator[str]:
         if self.caption:
             yield self.caption
@@ -53,36 +59,37 @@ class Table:
         return len(self.rows[0]) > 7
 
 
+class PageOnly:
+    """What a terminal does not show."""
+
+    def terminal(self) -> Iterator[str]:
+        yield from ()
+
+
 @dataclass(frozen=True)
-class Plot:
+class Plot(PageOnly):
     """A drawing, made only when a page is: `draw` is given the axes."""
 
     height: float  # inches; the width is a page's
     draw: Callable[[Axes], object]
     note: str = ""
+    xlabel: str = ""
+    ylabel: str = ""
     kind = "plot"
 
     def svg(self) -> str:
         from foreword.report.plots import svg
 
-        return svg(self.height, self.draw)
-
-    def terminal(self) -> Iterator[str]:
-        yield from ()
+        return svg(self)
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Text that a model read or wrote, shown as it is; what it was given is marked."""
+class Sample(PageOnly):
+    """Text that a model read, shown as it is, and a line about it."""
 
-    caption: str
     text: str
-    given: str = ""
-    below: str = ""  # a line about it
+    below: str = ""
     kind = "sample"
-
-    def terminal(self) -> Iterator[str]:
-        yield from ()
 
 
 @dataclass(frozen=True)
@@ -102,15 +109,12 @@ class Continuations:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Facts(PageOnly):
     """How something was made: names and values, and what unfolds below them."""
 
     pairs: Sequence[tuple[str, str]]
     details: tuple[str, str] | None = None  # (what it is, the text)
     kind = "facts"
-
-    def terminal(self) -> Iterator[str]:
-        yield from ()
 
 
 Block = Text | Table | Plot | Sample | Continuations | Facts
@@ -124,6 +128,11 @@ class Section:
 
     def terminal(self) -> list[str]:
         return [line for block in self.blocks for line in block.terminal()]
+
+    def data(self) -> dict[str, object]:
+        text = [line for block in self.blocks if isinstance(block, Text) for line in block.lines]
+        tables = [list(map(list, block.rows)) for block in self.blocks if isinstance(block, Table)]
+        return {"title": self.title, "text": text, "tables": tables}
 
 
 @dataclass
@@ -142,8 +151,11 @@ class Report:
             yield from ["", *lines] if number else lines
 
     def html(self) -> str:
-        """A page that needs nothing else."""
-        return page(self)
+        """One file that needs nothing else."""
+        from jinja2 import Environment, PackageLoader, select_autoescape
+
+        pages = Environment(loader=PackageLoader("foreword.report", "."), autoescape=select_autoescape())
+        return pages.get_template("report.html").render(report=self)
 
     def json(self) -> str:
         return json.dumps(self.data(), ensure_ascii=False)
@@ -151,18 +163,7 @@ class Report:
     def data(self) -> object:
         if self.values is not None:
             return self.values
-        return {
-            "title": self.title,
-            "lead": list(self.lead),
-            "sections": [
-                {
-                    "title": section.title,
-                    "text": [line for block in section.blocks if isinstance(block, Text) for line in block.lines],
-                    "tables": [list(map(list, block.rows)) for block in section.blocks if isinstance(block, Table)],
-                }
-                for section in self.sections
-            ],
-        }
+        return {"title": self.title, "lead": list(self.lead), "sections": [one.data() for one in self.sections]}
 
     def show(self, as_json: bool = False) -> None:
         print(self.json() if as_json else "\n".join(self.lines()))

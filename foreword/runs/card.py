@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
-from foreword.batches.mixture import Data
+from foreword.batches.mixture import Data, stores_of
 from foreword.exchange.hugging_face import family_of
+from foreword.text.corpus.summary import paragraph
 from foreword.training.trainer import Progress
 
 
@@ -29,9 +30,14 @@ tags: [foreword, {recipe.name}]
 
 {recipe.paper}. Trained with Foreword on {store.documents:,} documents ({store.total_bytes:,} bytes), tokenizer
 {store.tokenizer.name}, for {progress.step:,} steps ({progress.tokens:,} tokens), budget {recipe.training.budget}.{best}
-{_mixed(sources)}
+{_mixed(sources)}{_corpora(store)}
 This folder opens with {opens}`foreword.load`. How it was trained, to the last setting, is in the run's `recipe.toml`.
 """
+
+
+def _corpora(store: Data) -> str:
+    found = [one for part in stores_of(store) for one in part.content.get("corpora", ())]
+    return "".join(f"\n{paragraph(one)}\n" for one in found)
 
 
 def _mixed(sources: Sequence[JsonObject]) -> str:

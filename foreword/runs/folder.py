@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
 
@@ -16,12 +17,25 @@ from foreword.assembly import loader
 from foreword.assembly.difference import difference
 from foreword.assembly.recipe import Recipe
 from foreword.basics import toml
-from foreword.basics.files import JsonObject, read_json, whole_folder, write_folder, write_json, write_text
+from foreword.basics.files import (
+    JsonObject,
+    append_line,
+    complete_folder,
+    partial_folder,
+    read_json,
+    remove_folder,
+    whole_folder,
+    write_folder,
+    write_json,
+    write_text,
+)
 from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.progress import say
 from foreword.exchange import hugging_face
+from foreword.runs.tensors import SavedTensors
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.learner import LearnedModel
+from foreword.training.ranks import Ranks
 from foreword.training.trainer import Progress
 
 FORMAT = 1
@@ -41,8 +55,7 @@ class RunFolder:
     def claim(self, recipe: Recipe, data: str) -> bool:
         """Make the folder this run's own. True: it already was, and the run goes on; another run's is refused."""
         if not self.exists():
-            if self.path.is_file() or (self.path.exists() and any(self.path.iterdir())):
-                raise Fault(f"{self.path} is not empty and not a run.", "Choose another --out.")
+            self.check_free()
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(self.path / "passport.json", {"format": FORMAT, "data": data})
             write_text(self.path / "recipe.toml", toml.write(recipe.values()))
@@ -62,6 +75,11 @@ class RunFolder:
             write_text(self.path / "recipe.toml", toml.write(recipe.values()))
         return True
 
+    def check_free(self) -> None:
+        """A run that does not exist yet takes no folder in which something else is."""
+        if self.path.is_file() or (self.path.exists() and any(self.path.iterdir())):
+            raise Fault(f"{self.path} is not empty and not a run.", "Choose another --out.")
+
     def recipe(self) -> Recipe:
         return loader.load(str(self.path / "recipe.toml"), named=False)
 
@@ -75,8 +93,7 @@ class RunFolder:
 
     def note(self, record: JsonObject) -> None:
         """One object more in metrics.jsonl."""
-        with open(self.path / "metrics.jsonl", "a", encoding="utf-8") as file:
-            file.write(json.dumps(record) + "\n")
+        append_line(self.path / "metrics.jsonl", json.dumps(record))
 
     def metrics(self) -> list[JsonObject]:
         """All complete records; a line that a kill cut short is not one."""
@@ -98,40 +115,44 @@ class RunFolder:
         """Oldest first."""
         return sorted((self.path / "checkpoints").glob("step-*"))
 
-    def save(self, tensors: dict[str, Tensor], progress: Progress, keep: int) -> Path:
+    def save(self, tensors: Mapping[str, Tensor], progress: Progress, keep: int, ranks: Ranks | None = None) -> Path:
+        """A checkpoint; of ranks that share the weights out, each writes its own share while training goes on."""
         path = self.path / "checkpoints" / f"step-{progress.step:09d}"
+        numbers = {"format": FORMAT, **asdict(progress)}
 
         def write(partial: Path) -> None:
             _save_tensors(tensors, partial / "state.safetensors")
-            write_json(partial / "progress.json", {"format": FORMAT, **asdict(progress)})
+            write_json(partial / "progress.json", numbers)
 
-        write_folder(path, write)
-        for old in self.checkpoints()[:-keep]:
-            shutil.rmtree(old, ignore_errors=True)
+        def complete() -> None:
+            write_json(partial_folder(path) / "progress.json", numbers)
+            complete_folder(path)
+            self._forget(keep)
+
+        if ranks is not None and ranks.sharded:
+            ranks.write(partial_folder(path), tensors, complete)
+        else:
+            write_folder(path, write)
+            self._forget(keep)
         return path
 
-    def latest(self) -> tuple[dict[str, Tensor], Progress] | None:
+    def _forget(self, keep: int) -> None:
+        for old in self.checkpoints()[:-keep]:
+            remove_folder(old)
+
+    def latest(self) -> tuple[Mapping[str, Tensor], Progress] | None:
         """What the newest checkpoint holds, if there is one."""
         for scrap in (self.path / "checkpoints").glob(".step-*"):  # what a kill left half-written
-            shutil.rmtree(scrap, ignore_errors=True)
+            remove_folder(scrap)
         found = self.checkpoints()
         return self.saved(found[-1]) if found else None
 
-    def saved(self, checkpoint: Path) -> tuple[dict[str, Tensor], Progress]:
-        """What a checkpoint holds."""
+    def saved(self, checkpoint: Path) -> tuple[Mapping[str, Tensor], Progress]:
+        """What a checkpoint holds; each tensor is read when it is asked for."""
         progress = read_json(checkpoint / "progress.json")
         if progress.pop("format", None) != FORMAT:
             raise Fault(f"{checkpoint} is in another format than this version of Foreword reads ({FORMAT}).")
-        path = checkpoint / "state.safetensors"
-        try:
-            with safe_open(str(path), "pt") as opened:
-                tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-        except (SafetensorError, FileNotFoundError) as error:
-            raise Fault(
-                f"{path} cannot be read: {error}.",
-                f"Remove {checkpoint} and give the same command again; it goes on from what was saved before.",
-            ) from error
-        return tensors, Progress(**progress)
+        return SavedTensors(checkpoint), Progress(**progress)
 
     def publish(self, recipe: Recipe, model: LearnedModel, tokenizer: Tokenizer, card: str) -> None:
         """The model as it is now, as a Hugging Face folder."""
@@ -143,9 +164,9 @@ class RunFolder:
             raise _full(self.path / "model", error) from error
 
 
-def _save_tensors(tensors: dict[str, Tensor], path: Path) -> None:
+def _save_tensors(tensors: Mapping[str, Tensor], path: Path) -> None:
     try:
-        save_file(tensors, path)
+        save_file(dict(tensors), path)
     except SafetensorError as error:
         raise _full(path, error) from error
 

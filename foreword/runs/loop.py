@@ -5,6 +5,8 @@ What is trained on, how it is evaluated and what is published is the workload's 
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import platform
 import signal
@@ -13,13 +15,13 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from foreword.assembly.recipe import Recipe
-from foreword.basics.budget import Budget
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Interrupted, RunFailed, duration, thousands
 from foreword.basics.progress import Ticker, say, ticking
@@ -79,18 +81,29 @@ class RunLoop:
     ):
         self.recipe, self.model, self.tokenizer, self.cutter = recipe, model, tokenizer, cutter
         self.workload, self.run, self.hardware = workload, run, hardware or Hardware()
+        self.ranks = self.hardware.ranks
+        self.ranks.first_writes(run.path)
+        self.asked = False  # by a signal, to stop
         self.patience = patience  # evaluations without a better one after which it ends; None: it never does
         spec = recipe.training
         self.learner: Learner = spec.learner(model, recipe.objective, tokenizer, self.hardware)
         ramp = getattr(spec, "ramp", None)
         growth = ramp.growth(spec.batch_size, recipe.batches.length) if ramp else None
-        stream = Stream(cutter, self.learner.collate, spec.batch_size, growth=growth)
+        self.ranks.check_shares(spec.accumulates, spec.batch_size, growth.size(0) if growth else spec.batch_size)
+        stream = Stream(cutter, self.learner.collate, spec.batch_size, self.ranks.rank, self.ranks.world, growth)
         batches = Ahead(stream) if self.hardware.prefetch else stream
-        self.trainer = Trainer(self.learner, batches, Budget.parse(spec.budget), passes=spec.passes)
+        epoch = getattr(cutter, "tokens", cutter.epoch * spec.batch_size * (recipe.batches.length or 0))
+        self.trainer = Trainer(self.learner, batches, spec.spending(epoch), clock=self._clock, passes=spec.passes)
         self.ticker: Ticker | None = None  # while it trains
         self.board: Any = None
         self.enough = False  # there is nothing more to gain: it ends before its budget
         self.evaluating = 0.0  # seconds since it was begun or resumed
+
+    def _clock(self) -> float:
+        """The first rank's clock. Whether any rank was asked to stop is agreed on with it, so that all stop at one step."""
+        now, stopping = self.ranks.pulse(self.asked)
+        self.trainer.stopping = self.trainer.stopping or stopping
+        return now
 
     def steps(self) -> int | None:
         """How many it will take, where a budget of epochs says so."""
@@ -100,9 +113,11 @@ class RunLoop:
     def resume(self) -> None:
         found = self.run.latest()
         if found is None:
+            self.ranks.check_same({"the last checkpoint": "none"})
             self.run.forget_after(0)
             return
         tensors, progress = found
+        self.ranks.check_same({"the last checkpoint": str(progress.step)})
         self.learner.restore(tensors)
         self.trainer.progress = progress
         self.run.forget_after(progress.noted)
@@ -118,9 +133,10 @@ class RunLoop:
             **facts,
             versions=versions(),
             hardware=str(self.hardware),
+            processes=self.ranks.world,
             finished=False,
         )
-        if tensorboard:
+        if tensorboard and not self.ranks.rank:
             from torch.utils.tensorboard import SummaryWriter
 
             self.board = SummaryWriter(str(self.run.path / "tensorboard"))
@@ -138,6 +154,7 @@ class RunLoop:
                     trainer.stream.close()
         if not finished and not self.enough:
             self.save()
+            self.ranks.settle()
             raise Interrupted(
                 f"stopped at step {trainer.progress.step:,}; all of it is saved in {self.run.path}.",
                 "The same command goes on from there.",
@@ -199,20 +216,25 @@ class RunLoop:
             self.enough = self.trainer.stopping = True
 
     def save(self) -> None:
-        self.run.save(self.learner.save(), self.trainer.progress, self.recipe.training.keep)
-        if not (self.run.model / "config.json").is_file() and isinstance(self.model, Model):
+        self.run.save(self.learner.save(), self.trainer.progress, self.recipe.training.keep, self.ranks)
+        if isinstance(self.model, Model) and self.ranks.agree(not (self.run.model / "config.json").is_file()):
             self.workload.publish(self)
+
+    def whole_model(self) -> Any:
+        """The model with all its weights; of several processes only the first, which writes it, has it."""
+        return self.ranks.whole_model(self.model)
 
     def _finish(self) -> None:
         progress = self.trainer.progress
         if progress.pending:
             self.log()
         evaluated = any("valid" in record and record["step"] == progress.step for record in self.run.metrics()[-3:])
-        if not evaluated:
+        if not self.ranks.agree(evaluated):
             self.evaluate(anyway=True)
         if not progress.best:
             self.workload.publish(self)  # nothing to choose by: the last weights are the model
         self.save()
+        self.ranks.settle()
         size = {"parameters": self.model.parameter_count()} if isinstance(self.model, Model) else {}
         facts = {
             "step": progress.step,
@@ -221,6 +243,7 @@ class RunLoop:
             "best": progress.best,
         }
         self.run.sign(**facts, **size, **self.workload.finish(self), finished=True)
+        self.ranks.wait()  # what comes after it may read the run
 
     def _note(self, record: JsonObject) -> None:
         self.run.note(record)
@@ -241,7 +264,7 @@ class RunLoop:
             return
 
         def asked(number: int, frame: Any) -> None:
-            self.trainer.stopping = True
+            self.asked = True
             signal.signal(signal.SIGINT, signal.default_int_handler)
             say("stopping after this step, and saving ...")
 
@@ -252,6 +275,21 @@ class RunLoop:
             for number, handler in before.items():
                 with suppress(ValueError):
                     signal.signal(number, handler)
+
+
+def check_same(hardware: Hardware | None, recipe: Recipe, data: str) -> None:
+    """Every process of this training is about to do the same."""
+    if hardware is not None and hardware.ranks.world > 1:
+        said = json.dumps([recipe.values(), hardware.precision])
+        hardware.ranks.check_same({"the code": code(), "the recipe": said, "the text": data})
+
+
+def code() -> str:
+    """A fingerprint of the program: the sources of the package, and what it stands on."""
+    digest = hashlib.blake2b(json.dumps(versions()).encode(), digest_size=16)
+    for file in sorted(Path(__file__).parents[1].rglob("*.py")):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
 
 
 def versions() -> dict[str, str]:

@@ -23,6 +23,26 @@ LOGITS = 256  # guesses whose logits exist at one time, about (parts/cross_entro
 
 
 @dataclass(frozen=True)
+class Layout:
+    """What sharing a model out has to know of it. A share is cut along the first dimension of every parameter."""
+
+    parameters: tuple[tuple[int, int], ...]  # of each: its first dimension, and the bytes of one entry of that
+    block: int  # bytes of the largest block
+    outside: int  # of all that is in no block: tables, heads, the last norm
+    stepping: tuple[int, ...]  # of each group of parameters that the optimizer takes whole
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest parameter."""
+        return max(length * each for length, each in self.parameters)
+
+    def shard(self, processes: int, rank: int = 0) -> int:
+        """Bytes of the weights that a rank holds: as torch cuts them, and so rank 0 has the most."""
+        parts = ((length, -(-length // processes), each) for length, each in self.parameters)
+        return sum(max(0, min(part, length - rank * part)) * each for length, part, each in parts)
+
+
+@dataclass(frozen=True)
 class Needs:
     """Bytes, and floating-point operations. A row is what the network reads at once; a batch has many."""
 
@@ -37,6 +57,7 @@ class Needs:
     flops: float  # for a token, forward and backward
     flops_attention: float  # that part of it which is queries meeting keys and values
     flops_recomputed: float  # all of it, if blocks are computed again
+    layout: Layout
 
     @property
     def fixed(self) -> int:
@@ -79,7 +100,21 @@ def needs(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware) -> Needs:
             flops=flops,
             flops_attention=attention,
             flops_recomputed=flops + (attention + 6 * matrices(model.network)) / 3 if blocks else flops,
+            layout=layout_of(recipe, model),
         )
+
+
+def layout_of(recipe: Recipe, model: Model) -> Layout:
+    size = next(model.parameters()).element_size()
+    blocks = [{p: p.numel() * size for p in block.parameters()} for block in layers(model)]
+    inside = sum({parameter: number for block in blocks for parameter, number in block.items()}.values())
+    spec: Any = recipe.training
+    return Layout(
+        tuple((len(torch.atleast_1d(p)), p.numel() // len(torch.atleast_1d(p)) * size) for p in model.parameters()),
+        max((sum(block.values()) for block in blocks), default=0),
+        model.parameter_count() * size - inside,
+        tuple(numbers * size for numbers in spec.optimizer.needs_whole(model)),
+    )
 
 
 def positions_in(recipe: Recipe) -> int:
@@ -133,6 +168,6 @@ def _kept(model: Model, recipe: Recipe, rows: int, hardware: Hardware) -> int:
     """Bytes that a forward pass of the network keeps for the way back, beside the weights."""
     ids = torch.zeros(rows, positions_in(recipe), dtype=torch.long, device=hardware.device)
     with kept_for_backward(model.parameters()) as kept, hardware.autocast():
-        last = model.network(Inputs(ids)).last
+        last = model.network(Inputs(ids, source=ids if "source" in model.network.reads else None)).last
     # the head reads the last vectors, and makes their slopes on the way
     return kept.bytes + 2 * last.untyped_storage().nbytes()

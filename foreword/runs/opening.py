@@ -2,33 +2,43 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Self
 
 import torch
 
+from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, thousands
+from foreword.counts import kenlm_binary
+from foreword.counts.arpa import read_arpa, unescape
 from foreword.exchange import hugging_face
 from foreword.exchange.hugging_face import Loaded
 from foreword.networks.base import Model
 from foreword.networks.language_model import LanguageModel
+from foreword.networks.source_reader import SourceReader
 from foreword.parts.frozen import check_precision, freeze
 from foreword.runs.folder import RunFolder
 from foreword.runs.place import ModelPlace, model_place
+from foreword.tokens.kinds import Word
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.learner import LearnedModel
+from foreword.vectors.table import NO_BITS, VectorTable
 
 ABILITIES = ("score", "generate", "translate", "fill", "predict", "embed", "neighbours")  # in the order they are named
 
 
 def open_model(path: str | Path) -> Loaded:
-    """A run's model, that of one of its saved steps, or a model folder."""
+    """A run's model, that of one of its saved steps, a model folder, or a file of n-grams."""
     folder, step = place = model_place(path)
     run = RunFolder(folder)
     if step is not None:
         return _open_step(run, place)
+    if folder.is_file():
+        return _open_file(folder)
     if run.exists():
         if not (run.model / "config.json").is_file():
             if run.passport().get("finished"):
@@ -39,6 +49,25 @@ def open_model(path: str | Path) -> Loaded:
             raise Fault(f"{path} has no model yet.", f"Train it on:  foreword train {path} --data STORE --out {path}")
         return hugging_face.read(run.model)
     return hugging_face.read(folder)
+
+
+def _open_file(path: Path) -> Loaded:
+    """An n-gram model over words that was made elsewhere: an ARPA file, or KenLM's binary."""
+    model = kenlm_binary.KenlmModel(path) if kenlm_binary.is_binary(path) else read_arpa(path)
+    words = [piece if piece == "</s>" else unescape(piece) for piece in model.pieces]
+    if strange := next((word for word in words if word != "\n" and (word.split() != [word] or word[0] in "Ġ▁")), None):
+        raise Fault(
+            f"{path} is not a model of words: {strange!r} is a piece of another tokenizer, which the file does not hold.",
+            "Open the run that it was exported from.",
+        )
+    values = loader.load("uniform").values()
+    values |= {
+        "name": path.stem,
+        "paper": "",
+        "network": {"kind": "arpa", "order": model.order},
+        "tokenizer": {"kind": "word"},
+    }
+    return Loaded(loader.from_values(values, str(path)), model, Word().of(words, "</s>"))
 
 
 def _open_step(run: RunFolder, place: ModelPlace) -> Loaded:
@@ -121,7 +150,9 @@ class TrainedModel:
             able, labels = ", ".join(self.abilities) or "do nothing", f"foreword predict {self.name} FILE"
             raise Fault(
                 f"{self.name} ({self.recipe.name}) cannot {ability}; it can {able}.",
-                f"It was fine-tuned to label text:  {labels}" if self.recipe.objective.labelled else "",
+                f"It was fine-tuned to label text:  {labels}"
+                if self.recipe.objective.labelled
+                else NO_BITS * isinstance(self.model, VectorTable),
             )
 
     @property
@@ -137,3 +168,14 @@ class TrainedModel:
     def language_model(self) -> LanguageModel:
         self.need("score")
         return self.model.language_model(self.tokenizer.vocabulary())
+
+    @cached_property
+    def writer(self) -> SourceReader:
+        """A model that reads a source and writes a target."""
+        self.need("translate")
+        objective, tokenizer = self.recipe.objective, self._tokenizer
+        start = objective.start if tokenizer is None else objective.start_id(tokenizer)  # type: ignore[attr-defined]
+        known = (
+            Vocabulary(self.with_heads.network.table().size(0), -1, ()) if tokenizer is None else tokenizer.vocabulary()
+        )
+        return self.with_heads.language_model(replace(known, start=start or 0))  # type: ignore[return-value]

@@ -9,6 +9,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.budget import Budget
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import duration, thousands
+from foreword.runs.distributed import REACHED, Devices, distributed, with_fused_attention
 from foreword.runs.needs import Needs, needs
 from foreword.runs.pace import pace
 from foreword.tokens.vocabulary import Vocabulary
@@ -24,19 +25,25 @@ def plan(
     hardware: Hardware,
     sources: Mapping[str, tuple[int, float]] | None = None,
     timed: bool = True,
+    devices: Devices | None = None,
 ) -> JsonObject:
-    """Everything as plain numbers. `sources`: what is trained on, (tokens of an epoch, share of what is read) by name."""
-    found, spec = needs(recipe, vocabulary, hardware), recipe.training
+    """Everything as plain numbers. `sources`: what is trained on, (tokens of an epoch, share of what is read) by name.
+
+    `devices`: several processes, or devices that are not here; the plan is then made for them as well.
+    """
+    elsewhere = devices is not None and devices.elsewhere
+    found = needs(with_fused_attention(recipe) if elsewhere else recipe, vocabulary, hardware)
+    spec = recipe.training
     recompute = bool(getattr(spec, "recompute", False))
     free = free_memory(hardware.device)
     rows = {"as_it_is": found.rows_that_fit(free, recompute), "recomputed": found.rows_that_fit(free, True)}
     at_once = max(1, min(getattr(spec, "micro_batch", None) or spec.batch_size, spec.batch_size, rows["as_it_is"]))
-    speed = pace(recipe, vocabulary, found, hardware) if timed else None
+    speed = pace(recipe, vocabulary, found, hardware) if timed and not elsewhere else None
     epoch = sum(tokens for tokens, _ in (sources or {}).values())
     return {
         "recipe": recipe.name,
         "size": recipe.size,
-        "device": str(hardware),
+        "device": f"other devices, {hardware.precision}" if elsewhere else str(hardware),
         "vocabulary": vocabulary.size,
         "parameters": found.parameters,
         "memory": _memory(found, at_once, recompute, free, rows),
@@ -57,7 +64,38 @@ def plan(
         else {"tokens_per_second": speed.tokens_a_second, "timed": speed.how, "gflops": speed.products / 1e9},
         "budget": _budget(recipe, found, epoch, speed.tokens_a_second if speed else None, sources or {}),
         "recompute": recompute,
+        "distributed": None
+        if devices is None
+        else _distributed(
+            recipe,
+            found,
+            devices,
+            devices.memory or free,
+            speed.tokens_a_second if speed else None,
+            epoch,
+            sources or {},
+        ),
     }
+
+
+def _distributed(
+    recipe: Recipe,
+    found: Needs,
+    devices: Devices,
+    memory: float,
+    pace: float | None,
+    epoch: int,
+    sources: Mapping[str, tuple[int, float]],
+) -> JsonObject:
+    """Every way of sharing, with what the budget takes."""
+    spec = recipe.training
+    shared = distributed(found, devices, spec.batch_size, bool(getattr(spec, "recompute", False)), memory, pace)
+    for way in shared["ways"].values():
+        ends = [spec.batch_size * found.positions / seconds for seconds in way["step_seconds"] or []]
+        way["budgets"] = [_budget(recipe, found, epoch, tokens_a_second, sources) for tokens_a_second in ends]
+    ramp = getattr(spec, "ramp", None)
+    first = ramp.growth(spec.batch_size, found.positions).size(0) if ramp else spec.batch_size
+    return shared | {"first_batch": first}
 
 
 def _memory(found: Needs, at_once: int, recompute: bool, free: int, rows: dict[str, int]) -> JsonObject:
@@ -82,7 +120,7 @@ def _budget(
     budget, step = Budget.parse(recipe.training.budget), recipe.training.batch_size * found.positions
     tokens = {
         "tokens": budget.amount,
-        "steps": budget.amount * step,
+        "steps": budget.amount * step - _shorter(recipe, found),
         "epochs": budget.amount * epoch if epoch else None,
         "seconds": budget.amount * speed if speed else None,
     }[budget.unit]
@@ -103,6 +141,16 @@ def _budget(
     }
 
 
+def _shorter(recipe: Recipe, found: Needs) -> float:
+    """Tokens that the first steps read less, where rows are shorter or fewer in them."""
+    spec, first, less = recipe.training, 0, 0.0
+    for phase, end in zip(getattr(spec, "phases", ()), spec.phase_ends() if hasattr(spec, "phase_ends") else ()):
+        read = (phase.batch_size or spec.batch_size) * min(phase.length, found.positions)
+        less += (end - first) * (spec.batch_size * found.positions - read)
+        first = end
+    return less
+
+
 def lines(found: JsonObject) -> Iterator[str]:
     """A plan as a person reads it."""
     memory, batch, work = found["memory"], found["batch"], found["flops_per_token"]
@@ -117,12 +165,75 @@ def lines(found: JsonObject) -> Iterator[str]:
         f"         a row of {batch['positions']:,} tokens {_bytes(memory['row'])}"
         + f", or {_bytes(memory['row_recomputed'])} with training.recompute=true" * again
     )
-    yield f"fits     {_fits(found)}"
+    if found["distributed"] is None:
+        yield f"fits     {_fits(found)}"
     yield (
         f"work     {_flops(work['all'])} a token, forward and backward, {work['attention'] / work['all']:.0%} of it "
         "attention" + f"; {_flops(work['recomputed'])} with training.recompute=true" * again
     )
+    if found["distributed"] is not None:
+        yield from _ways(found["distributed"])
     yield from _times(found)
+
+
+NAMES = {"alone": "device", "ddp": "DDP", "fsdp": "FSDP"}
+
+
+def _ways(shared: JsonObject) -> Iterator[str]:
+    """What each process needs, by every way of sharing."""
+    count, first = shared["processes"], shared["first_batch"]
+    if count > 1:
+        linked = f", {_bytes(shared['interconnect'])}/s between them" if shared["interconnect"] else ""
+        yield f"shared   by {count:,} processes, {shared['rows']:,} rows each, {_bytes(shared['memory'])} each{linked}"
+    if first % count:
+        yield f"         a batch that begins with {first:,} rows cannot be: training.ramp.start must be a multiple of {count:,}"
+    for name, way in shared["ways"].items():
+        memory, seconds = way["memory"], way["seconds"]
+        whole = f", whole for a moment {_bytes(memory['passing'])}" if memory["passing"] else ""
+        yield (
+            f"{NAMES[name]:<8} weights {_bytes(memory['weights'])}, gradients {_bytes(memory['gradients'])}, optimizer "
+            f"{_bytes(memory['optimizer'])}{whole}, logits {_bytes(memory['logits'])}, program {_bytes(memory['program'])}"
+        )
+        yield (
+            f"         activations of {shared['rows']:,} rows {_bytes(memory['activations'])}, or "
+            f"{_bytes(memory['activations_recomputed'])} with training.recompute=true"
+        )
+        yield f"         {_fits_there(way, shared)}"
+        sent = f", {_seconds(seconds['sending'])} at that pace" if seconds["sending"] is not None else ""
+        if count > 1:
+            row_by_row = "" if way["fits"] else "with the memory for it, and a row in each pass, "
+            yield f"         {row_by_row}each process sends {_bytes(way['sent_each_step'])} a step{sent}"
+        if way["step_seconds"]:
+            yield f"         {_step(way, shared)}"
+
+
+def _fits_there(way: JsonObject, shared: JsonObject) -> str:
+    peak, there = _bytes(way["memory"]["peak"]), _bytes(shared["memory"])
+    if not way["fits"]:
+        more = way["processes_that_fit"]
+        count = f"; from {more:,} processes on it fits" if more else ""
+        return f"does not fit: one row, recomputed, takes {peak}, and there are {there}{count}"
+    again = " with training.recompute=true" if way["recompute"] else ""
+    if way["passes"] == 1:
+        return f"all of them at once{again} take {peak} of {there}"
+    return (
+        f"{way['rows_at_once']:,} at once{again} take {peak} of {there}: {way['passes']:,} passes a step (--auto-batch)"
+    )
+
+
+def _step(way: JsonObject, shared: JsonObject) -> str:
+    computing = _seconds(way["seconds"]["computing"])
+    how = f" at {REACHED:.0%} of {_flops(shared['speed']).replace('FLOP', 'FLOPS')}" if shared["speed"] else ""
+    quick, slow = ([_seconds(each) for each in way["step_seconds"]] + [""])[:2]
+    said = f"computing takes {computing} a step{how}"
+    if way["seconds"]["sending"] is not None:
+        said += f"; a step {quick} if all sending is hidden behind it, {slow} if none is"
+    times = [_long(one["seconds"]) for one in way["budgets"] if one["seconds"] is not None]
+    return said + (f". The budget: {' to '.join(dict.fromkeys(times))}" if times else "")
+
+
+def _seconds(number: float) -> str:
+    return duration(number) if number >= 60 else f"{number:.3g} s"
 
 
 def _fits(found: JsonObject) -> str:
@@ -164,7 +275,7 @@ def _times(found: JsonObject) -> Iterator[str]:
         f"budget   {budget['written']}: {'about ' * clock}{thousands(budget['tokens'])} tokens, {steps}, "
         f"{_flops(budget['flops'])}"
     )
-    if budget["seconds"] is not None and not clock:
+    if budget["seconds"] is not None and not clock and found["distributed"] is None:
         fits = found["memory"]["rows_that_fit"] or found["memory"]["rows_that_fit_recomputed"]
         yield f"time     about {_long(budget['seconds'])}{'' if fits else ', on a machine of this pace with the memory for it'}"
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.batches.cuts import describe
+from foreword.batches.cuts import Cutter, describe
 from foreword.batches.mixture import Data, Mixture, cutter_over
+from foreword.batches.text_tasks import TextTaskCutter
 
 ROWS_FOR_STATISTICS = 2000
 
@@ -22,13 +23,25 @@ def look(recipe: Recipe, store: Data, rows: int, step: int) -> Iterator[str]:
     if isinstance(store, Mixture):
         yield str(store)
     if recipe.head is None:
-        run = cutter.rows(step, 0, 1)[0].ids[:200]
+        first = cutter.rows(step, 0, 1)[0]
+        if first.second is not None and first.counts is not None:
+            yield "entries of the table, for example: a word, another, and how often they stand near each other"
+            for one, other, count in zip(first.ids[: 10 * rows], first.second, first.counts):
+                yield f"  {count:>10,.2f}  {'  '.join(store.tokenizer.pieces([int(one), int(other)]))}"
+            return
+        run = first.ids[:200]
         yield f"counted in order, for example: {store.tokenizer.decode(run, keep_specials=True)}"
         return
+    for name, one in cutter.by_task().items() if isinstance(cutter, TextTaskCutter) else [("", cutter)]:
+        yield from _rows(recipe, store, one, rows, step, f" ({name})" if name else "")
+
+
+def _rows(recipe: Recipe, store: Data, cutter: Cutter, rows: int, step: int, what: str) -> Iterator[str]:
+    size = recipe.training.batch_size
     batch = recipe.objective.collate(cutter.rows(step, 0, max(rows, 1)), store.tokenizer)
     for row in range(min(rows, batch.size)):
         yield ""
-        yield f"row {row} of step {step}"
+        yield f"row {row} of step {step}{what}"
         yield recipe.objective.show(batch, row, store.tokenizer)
     wanted = min(ROWS_FOR_STATISTICS, max(1, int(cutter.epoch * size)))
     many = [row for at in range(-(-wanted // size)) for row in cutter.rows(at, 0, size)][:wanted]

@@ -16,8 +16,9 @@ from foreword.networks.base import Model
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.ranks import share
 
-FREE = ("dropout", "initial")  # settings of a network that leave no trace in the shape of its weights
+FREE = ("dropout", "initial", "tokens_from")  # settings of a network that leave no trace in the shape of its weights
 
 
 def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> dict[str, str]:
@@ -37,7 +38,7 @@ def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> 
                 f"Make a matching store:  foreword tokens TEXT --tokenizer {path} --out STORE",
             )
         )
-    differ = difference(_shape(found.recipe), _shape(recipe))
+    differ = difference(shape_settings(found.recipe), shape_settings(recipe))
     faults += [
         Fault(
             f"{path} and the recipe differ:  network.{line}",
@@ -61,12 +62,12 @@ def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> 
     digest = hashlib.blake2b(digest_size=16)
     with torch.no_grad():
         for name, weight in mine.items():
-            weight.copy_(theirs[name])
+            weight.copy_(share(theirs[name], weight))
             digest.update(theirs[name].contiguous().cpu().view(-1).view(torch.uint8).numpy().data)
     return {"path": str(path), "weights": digest.hexdigest()}
 
 
-def _shape(recipe: Recipe) -> JsonObject:
+def shape_settings(recipe: Recipe) -> JsonObject:
     return {key: value for key, value in recipe.network.model_dump(mode="json").items() if key not in FREE}
 
 

@@ -8,18 +8,30 @@ from typing import Any
 
 import torch
 
-from foreword.assembly.build import check_tokenizer, model_for
+from foreword.assembly.build import check_marks, check_tokenizer, model_for
 from foreword.assembly.recipe import Recipe, kind
+from foreword.assembly.token_vectors import said, start_tokens
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, duration, thousands
 from foreword.basics.progress import say
 from foreword.basics.seeds import number_of
-from foreword.batches.mixture import Data, Mixture, MixtureCutter, Source, cutter_over, open_data, open_if_there
+from foreword.batches.cuts import Cutter
+from foreword.batches.mixture import (
+    Data,
+    Mixture,
+    MixtureCutter,
+    Source,
+    cutter_over,
+    open_data,
+    open_if_there,
+    stores_of,
+)
+from foreword.batches.phases import Phase, PhasedCutter, Stretch
 from foreword.batches.stream import Stream
 from foreword.networks.base import Model
 from foreword.runs.card import card
 from foreword.runs.folder import RunFolder
-from foreword.runs.loop import Evaluation, RunLoop
+from foreword.runs.loop import Evaluation, RunLoop, check_same
 from foreword.runs.starting import check_same_start, start_from
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
@@ -42,13 +54,17 @@ def train(
     """
     store, valid = open_data(data, "train"), open_if_there(data, "valid")
     check_tokenizer(recipe, store.tokenizer, str(store.folder))
+    check_marks(recipe, stores_of(store))
+    check_same(hardware, recipe, store.data)
     run = RunFolder(out)
     loop = text_run(recipe, store, valid, run, hardware, ask)  # what can be wrong is found before the folder is made
     begun = start_from(start, recipe, loop.model, loop.tokenizer) if start else {}
+    loop.ranks.check_same({"the weights to begin with": str(begun)})
     check_same_start(run, begun)
-    if not run.claim(recipe, store.data) and begun:
-        run.sign(start=begun)
-        say(f"{out}: trains {start} further")
+    with loop.ranks.first_rank_first():
+        if not run.claim(recipe, store.data) and begun:
+            run.sign(start=begun)
+            say(f"{out}: trains {start} further")
     loop.resume()
     if run.passport().get("finished") and loop.trainer.spent() >= 1.0:
         more = (
@@ -74,18 +90,44 @@ def text_run(
     spec = recipe.training
     torch.manual_seed(number_of("weights", spec.seed))
     model = model_for(recipe, store.vocabulary())
-    cutter = cutter_over(store, recipe.batches, spec.batch_size, spec.seed)
-    text = TextWorkload(store, valid, ask)
+    given: str | None = getattr(recipe.network, "tokens_from", None)
+    tokens: JsonObject = {}
+    if isinstance(model, Model) and given and not run.checkpoints():  # a run that goes on has its own by now
+        tokens = start_tokens(model.network, store.tokenizer, given)
+    cutter = in_phases(recipe, store)
+    text = TextWorkload(store, valid, ask, tokens)
     loop = RunLoop(recipe, model, store.tokenizer, cutter, text, run, hardware)
     loop.trainer.held_out = lambda: text.held_out(loop, valid)
     return loop
 
 
+def in_phases(recipe: Recipe, store: Data) -> Cutter:
+    """The text as the recipe cuts it, in its first steps into shorter rows if it says so."""
+    spec = recipe.training
+    last = cutter_over(store, recipe.batches, spec.batch_size, spec.seed)
+    phases: list[Phase] = getattr(spec, "phases", [])
+    if not phases:
+        return last
+    stretches, first = [], 0
+    for number, (phase, end) in enumerate(zip(phases, spec.phase_ends())):  # type: ignore[attr-defined]
+        size, seed = phase.batch_size or spec.batch_size, number_of("phase", spec.seed, number)
+        stretches.append(
+            Stretch(
+                first,
+                cutter_over(store, recipe.cut(min(phase.length, recipe.batches.length or phase.length)), size, seed),
+                size,
+            )
+        )
+        first = end
+    return PhasedCutter([*stretches, Stretch(first, last, spec.batch_size)], spec.batch_size)
+
+
 class TextWorkload:
     """Training on text, judged by what held-out text costs."""
 
-    def __init__(self, store: Data, valid: Data | None, ask: Ask | None = None):
+    def __init__(self, store: Data, valid: Data | None, ask: Ask | None = None, tokens: JsonObject | None = None):
         self.store, self.valid, self.ask = store, valid, ask
+        self.tokens = tokens or {}  # the word vectors that the token table begins with
 
     def held_out(self, loop: RunLoop, valid: Data | None) -> Iterator[Any]:
         """The same few batches of validation text every time; of a mixture, those of each source; nothing if there is none."""
@@ -101,8 +143,9 @@ class TextWorkload:
         except Fault as fault:
             say(f"not evaluated: {fault.what}")
             return
-        size = max(1, min(spec.batch_size, int(rows)))
-        stream = Stream(batches.over(valid, size, 0), loop.learner.collate, size)
+        size, ranks = max(1, min(spec.batch_size, int(rows))), loop.ranks
+        place = (ranks.rank, ranks.world) if size >= ranks.world else (0, 1)  # too few to share: all ranks read all
+        stream = Stream(batches.over(valid, size, 0), loop.learner.collate, size, *place)
         for step in range(max(1, min(spec.valid_batches, int(rows) // size))):
             yield stream.batch(step)
 
@@ -119,14 +162,20 @@ class TextWorkload:
         else:
             found = loop.learner.measure(loop.trainer.held_out())
         if found and self.ask:
-            more["asked"] = self.ask(loop.model, loop.tokenizer)
+            whole = loop.whole_model()
+            more["asked"] = loop.ranks.first(None if whole is None else self.ask(whole, loop.tokenizer))
         return Evaluation(found, more) if found else None
 
     def sources(self, loop: RunLoop) -> list[JsonObject]:
         """What has been read of each source of a mixture so far: exact counts, nothing for a single store."""
-        if not isinstance(self.store, Mixture) or not isinstance(loop.cutter, MixtureCutter):
+        if not isinstance(self.store, Mixture):
             return []
-        rows = loop.trainer.stream.rows(loop.trainer.progress.step)
+        step = loop.trainer.progress.step
+        alone = [(loop.cutter, loop.trainer.stream.rows(step))]
+        read = loop.cutter.read(step) if isinstance(loop.cutter, PhasedCutter) else alone
+        each = [(cutter.drawn(rows), cutter.epochs(rows)) for cutter, rows in read if isinstance(cutter, MixtureCutter)]
+        if not each:
+            return []
         return [
             {
                 "name": name,
@@ -140,8 +189,8 @@ class TextWorkload:
                 self.store.names,
                 self.store.stores,
                 self.store.weights,
-                loop.cutter.drawn(rows),
-                loop.cutter.epochs(rows),
+                [sum(rows) for rows in zip(*(drawn for drawn, _ in each))],
+                [sum(passes) for passes in zip(*(epochs for _, epochs in each))],
             )
         ]
 
@@ -150,25 +199,30 @@ class TextWorkload:
         return {"epochs": {source["name"]: source["epochs"] for source in sources}} if sources else {}
 
     def publish(self, loop: RunLoop) -> None:
-        about = card(loop.recipe, loop.trainer.progress, self.store, self.sources(loop))
-        loop.run.publish(loop.recipe, loop.model, loop.tokenizer, about)
+        about, model = card(loop.recipe, loop.trainer.progress, self.store, self.sources(loop)), loop.whole_model()
+        if model is not None:
+            loop.run.publish(loop.recipe, model, loop.tokenizer, about)
 
     def introduce(self, loop: RunLoop) -> JsonObject:
         recipe, network = loop.recipe, isinstance(loop.model, Model)
-        size = f"{thousands(loop.model.parameter_count())} parameters" if network else "counts"
+        learned = loop.model.parameter_count()
+        size = f"{thousands(learned)} parameters" if learned else "counts"
         say(
             f"{recipe.name}{' ' + recipe.size if recipe.size else ''}: {size}, {loop.tokenizer.name}, "
-            f"{thousands(self.store.tokens)} tokens of training text, budget {recipe.training.budget}"
+            f"{thousands(self.store.tokens)} tokens of training text, budget {loop.trainer.budget.written}"
             + (f", on {loop.hardware}" if network else "")
         )
         if (meant := kind(recipe.tokenizer)) != loop.tokenizer.kind:
             say(f"the recipe means a {meant} tokenizer; the store's {loop.tokenizer.name} is used.")
         if self.valid is None and network:
             say("there is no validation text: nothing is evaluated on the way, and the last weights are the model.")
+        facts: JsonObject = {"tokens_from": self.tokens} if self.tokens else {}
+        if self.tokens:
+            say(said(self.tokens))
         if isinstance(self.store, Mixture):
             say(str(self.store))
-            return {"sources": self.sources(loop)}
-        return {"store": str(self.store.folder.resolve())}
+            return {**facts, "sources": self.sources(loop)}
+        return {**facts, "store": str(self.store.folder.resolve())}
 
     def finish(self, loop: RunLoop) -> JsonObject:
         progress, trainer = loop.trainer.progress, loop.trainer

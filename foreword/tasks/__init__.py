@@ -39,9 +39,12 @@ PROMPTED_KINDS = Registry(
     "kind of request",
     {
         "choice": "foreword.tasks.prompted.multiple_choice:LikeliestChoice",
+        "association": "foreword.tasks.prompted.association:Association",
         "partial": "foreword.tasks.prompted.winograd:LikeliestContext",
         "last_word": "foreword.tasks.prompted.cloze:LastWord",
         "write": "foreword.tasks.prompted.generation:Generation",
+        "minimal_pair": "foreword.tasks.prompted.minimal_pair:MinimalPair",
+        "rating": "foreword.tasks.prompted.rating:Rating",
         "acceptable": "foreword.tasks.prompted.acceptability:Acceptability",
         "text": "foreword.tasks.prompted.whole_text:WholeText",
     },

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from foreword.basics.messages import Fault
+from foreword.basics.packages import needed
 from foreword.basics.seeds import chance
 
 Interval = tuple[float, float]
@@ -24,6 +23,14 @@ def wilson(right: int, of: int) -> Interval:
     middle = (share + z2 / 2) / (1 + z2)
     half = Z / (1 + z2) * math.sqrt(share * (1 - share) / of + z2 / (4 * of))
     return max(0.0, middle - half), min(1.0, middle + half)
+
+
+def at_least(right: int, chances: Sequence[float]) -> float:
+    """How likely it is that guessing is right so often or more, where guess n is right with chances[n]: one-sided, exact."""
+    likely = np.ones(1)  # of being right 0, 1, 2 ... times so far
+    for chance_of_one in chances:
+        likely = np.append(likely, 0.0) * (1 - chance_of_one) + np.append(0.0, likely) * chance_of_one
+    return float(min(1.0, likely[right:].sum()))
 
 
 def bootstrap(columns: np.ndarray, statistic: Callable[[np.ndarray, int], np.ndarray], seed: int = 0) -> Interval:
@@ -49,12 +56,7 @@ def over_seeds(numbers: Sequence[float], within: Interval = ANYTHING) -> Interva
     """Where the mean over all seeds lies, given so many of them (Student's t); never where no value can be."""
     if len(numbers) < 2:
         return UNKNOWN
-    try:
-        student = importlib.import_module("scipy.stats").t
-    except ImportError as error:
-        raise Fault(
-            "intervals over seeds need the package scipy.", "Install it:  pip install 'foreword[transfer]'"
-        ) from error
+    student = needed("scipy.stats", "transfer", "intervals over seeds need").t
     half = float(student.ppf(0.975, len(numbers) - 1)) * spread(numbers) / math.sqrt(len(numbers))
     middle = float(np.mean(numbers))
     return max(middle - half, within[0]), min(middle + half, within[1])

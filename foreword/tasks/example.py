@@ -76,14 +76,3 @@ def groups(examples: Sequence[Example]) -> dict[str, list[int]]:
     for number, example in enumerate(examples):
         found.setdefault(example.group or str(number), []).append(number)
     return found
-
-
-def right_place(said: str, labels: Sequence[str], choices: int) -> int:
-    """The place of the right choice, from what a row says about it."""
-    if labels:
-        found = next((place for place, label in enumerate(labels) if said.strip() in label.split("|")), -1)
-    else:
-        found = int(said) if said.strip().lstrip("-").isdigit() else -1
-    if not 0 <= found < choices:
-        raise Unusable(f"its right answer {said.strip()!r} is not among its {choices} choices")
-    return found

@@ -43,12 +43,9 @@ class SearchPath:
         for place in (place for name in every for place in self._places(Path(name))):
             if place.is_dir() if folder else place.is_file():
                 return place
-        said = (
-            f"{every[0]} is neither beside the task file nor in {self.data}."
-            if self.data
-            else f"{every[0]} is not beside the task file, and no data folder is given."
-        )
-        raise Missing(said, f"Say where the data is:  --data FOLDER, or set {VARIABLE}")
+        nor = f"neither beside the task file nor in {self.data}"
+        said = nor if self.data else "not beside the task file, and no data folder is given"
+        raise Missing(f"{every[0]} is {said}.", f"Say where the data is:  --data FOLDER, or set {VARIABLE}")
 
     def _places(self, name: Path) -> Iterator[Path]:
         yield self.beside / name
@@ -86,16 +83,23 @@ class ExampleSource(Spec):
         return str(named if isinstance(named, str) else named[0])
 
 
-class Files(ExampleSource):
+class BySplit(ExampleSource):
+    """What is given for each split: settings `train`, `valid` and `test`."""
+
+    def splits(self) -> list[str]:
+        return [name for name in SPLITS if getattr(self, name)]
+
+    def faults(self) -> list[tuple[str, str]]:
+        return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
+
+
+class Files(BySplit):
     """A file for each split."""
 
     train: Names = ""
     valid: Names = ""
     test: Names = ""
     optional: tuple[str, ...] = ()  # splits that few people have: without them, the others are cut to stand for them
-
-    def splits(self) -> list[str]:
-        return [name for name in SPLITS if getattr(self, name)]
 
     def there(self, where: SearchPath) -> list[str]:
         return [name for name in self.splits() if name not in self.optional or self._has(name, where)]
@@ -105,9 +109,6 @@ class Files(ExampleSource):
             return bool(where.find(getattr(self, split)))
         except Missing:
             return False
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
 
     def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
         path = where.find(getattr(self, split))
@@ -121,6 +122,23 @@ class Files(ExampleSource):
 
     def read(self, path: Path) -> Iterator[Row]:
         """The rows of one file, in order."""
+        raise NotImplementedError
+
+
+class Generated(ExampleSource):
+    """Examples drawn by a seed: the first half are test, the others train."""
+
+    seed: int = 0
+
+    def splits(self) -> list[str]:
+        return ["train", "test"]
+
+    def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
+        rows = self.drawn(where)
+        half = len(rows) // 2
+        return rows[:half] if split == "test" else rows[half:]
+
+    def drawn(self, where: SearchPath) -> Sequence[Row]:
         raise NotImplementedError
 
 
@@ -194,7 +212,7 @@ class Tsv(Delimited):
         return ((number, line.rstrip("\r").split("\t")) for number, line in numbered(path) if line.strip())
 
 
-class Lines(ExampleSource):
+class Lines(BySplit):
     """Files whose lines belong together, one file for each field: `test = { english = "test.en", german = "test.de" }`."""
 
     kind: Literal["lines"] = "lines"
@@ -202,23 +220,12 @@ class Lines(ExampleSource):
     valid: dict[str, str] = {}
     test: dict[str, str] = {}
 
-    def splits(self) -> list[str]:
-        return [name for name in SPLITS if getattr(self, name)]
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [] if self.splits() else [("test", "no file is given: a source needs train, valid or test.")]
-
     def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
-        columns = {
-            name: [line for _, line in numbered(where.find(file))] for name, file in getattr(self, split).items()
-        }
-        lengths = {name: len(lines) for name, lines in columns.items()}
-        if len(set(lengths.values())) > 1:
-            raise Fault(
-                "these files do not have the same number of lines: "
-                + ", ".join(f"{name} {length:,}" for name, length in lengths.items())
-                + "."
-            )
+        files = getattr(self, split)
+        columns = {name: [line for _, line in numbered(where.find(file))] for name, file in files.items()}
+        if len(set(map(len, columns.values()))) > 1:
+            lengths = ", ".join(f"{name} {len(lines):,}" for name, lines in columns.items())
+            raise Fault(f"these files do not have the same number of lines: {lengths}.")
         return [dict(zip(columns, row)) for row in zip(*columns.values())]
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
+from foreword.basics.packages import needed
 from foreword.basics.spec import Spec
 from foreword.tasks.template import Row
 
@@ -29,9 +29,8 @@ class Hub(Spec):
 
     def splits(self) -> dict[str, str]:
         """Our split -> theirs; all they have, by their usual names, where none is given."""
-        return {
-            ours: theirs for ours, theirs in (("train", self.train), ("dev", self.valid), ("test", self.test)) if theirs
-        }
+        named = {"train": self.train, "dev": self.valid, "test": self.test}
+        return {ours: theirs for ours, theirs in named.items() if theirs}
 
 
 USUAL = {"train": ("train",), "dev": ("validation", "valid", "dev"), "test": ("test",)}
@@ -48,16 +47,10 @@ def rows(hub: Hub) -> dict[str, Sequence[Row]]:
 
 
 def _downloaded(hub: Hub) -> Any:
+    library = needed("datasets", "hf", "data from huggingface.co needs")
     try:
-        library = importlib.import_module("datasets")
-    except ImportError as error:
-        raise Fault(
-            "data from huggingface.co needs the package datasets.", "Install it:  pip install 'foreword[hf]'"
-        ) from error
-    try:
-        return library.load_dataset(
-            hub.path, hub.config or None, data_files=hub.files or None, revision=hub.revision or None
-        )
+        given = {"data_files": hub.files or None, "revision": hub.revision or None}
+        return library.load_dataset(hub.path, hub.config or None, **given)
     except (OSError, ValueError, library.exceptions.DatasetsError) as error:  # no network, no such data set or config
         raise Fault(
             f"{hub.path} could not be loaded: {str(error).splitlines()[0]}",

@@ -38,48 +38,37 @@ Judge = Callable[[Sequence[Example], Sequence[Prediction]], list[Any]]
 # --- from examples and predictions to what a metric adds up -----------------------------------------------------------
 
 
-def _same(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
-    return [example.label == guess for example, guess in zip(examples, predictions)]
+def _each(judge: Callable[[Example, Prediction], Any]) -> Judge:
+    """One example after the other."""
+    return lambda examples, predictions: [judge(example, guess) for example, guess in zip(examples, predictions)]
 
 
-def _numbers(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
-    return [(float(guess), example.label) for example, guess in zip(examples, predictions)]
+_same = _each(lambda example, guess: example.label == guess)
+_numbers = _each(lambda example, guess: (float(guess), example.label))
 
 
 def _places(labels: Sequence[str]) -> Judge:
     """(guess, gold) as places. A guess that is no label, or none, is wrong: it counts as the next class."""
+    place = {label: number for number, label in enumerate(labels)}
 
-    def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
-        place = {label: number for number, label in enumerate(labels)}
-        found = []
-        for example, guess in zip(examples, predictions):
-            gold = place[str(example.label)]
-            found.append((place.get(guess, (gold + 1) % len(labels)), gold))
-        return found
+    def judge(example: Example, guess: Prediction) -> tuple[int, int]:
+        gold = place[str(example.label)]
+        return place.get(guess, (gold + 1) % len(labels)), gold
 
-    return judge
+    return _each(judge)
 
 
 def _answers(compare: Callable[[str, Sequence[str]], float]) -> Judge:
-    def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
-        return [compare(guess, example.references) for example, guess in zip(examples, predictions)]
-
-    return judge
+    return _each(lambda example, guess: compare(guess, example.references))
 
 
-def _found(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
-    rows = []
-    for example, guess in zip(examples, predictions):
-        gold, said = entities(example.tags), entities(guess)
-        rows.append((len(gold & said), len(said), len(gold)))
-    return rows
+def _names_found(example: Example, guess: Prediction) -> tuple[int, int, int]:
+    gold, said = entities(example.tags), entities(guess)
+    return len(gold & said), len(said), len(gold)
 
 
-def _tags_right(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
-    return [
-        (sum(gold == said for gold, said in zip(example.tags, guess)), len(example.tags))
-        for example, guess in zip(examples, predictions)
-    ]
+def _tags_right(example: Example, guess: Prediction) -> tuple[int, int]:
+    return sum(gold == said for gold, said in zip(example.tags, guess)), len(example.tags)
 
 
 def _ranked(worth: Callable[[np.ndarray], float]) -> Judge:
@@ -113,6 +102,10 @@ class Measure:
     judge: Judge
     within: Interval = (0.0, 1.0)  # no value lies outside
 
+    def of(self, examples: Sequence[Example], predictions: Sequence[Prediction]) -> float:
+        judged = self.judge(examples, predictions)
+        return value(self.metric, judged) if judged else 0.0
+
 
 CORRELATION = (-1.0, 1.0)
 
@@ -127,8 +120,8 @@ METRICS: dict[str, Callable[[Sequence[str]], Measure]] = {
     "span_exact": lambda labels: Measure(Share(), _answers(exact_match)),
     "character_f1": lambda labels: Measure(Mean(), _answers(character_f1)),
     "character_exact": lambda labels: Measure(Share(), _answers(character_exact)),
-    "entity_f1": lambda labels: Measure(Shared(), _found),
-    "tag_accuracy": lambda labels: Measure(Ratio(), _tags_right),
+    "entity_f1": lambda labels: Measure(Shared(), _each(_names_found)),
+    "tag_accuracy": lambda labels: Measure(Ratio(), _each(_tags_right)),
     "map": lambda labels: Measure(Mean(), _ranked(average_precision)),
     "mrr": lambda labels: Measure(Mean(), _ranked(reciprocal_rank)),
 }

@@ -13,10 +13,10 @@ from typing import Any
 
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.seeds import number_of
-from foreword.tasks import hub, task
-from foreword.tasks import user_files as user_files
-from foreword.tasks.example import Example, Label, Span, Unusable
+from foreword.tasks import hub, task, user_files
+from foreword.tasks.example import Example, Label, Prediction, Span, Unusable
 from foreword.tasks.files import SPLITS as FILES
+from foreword.tasks.judging import METRICS, Measure, Scored, scored
 from foreword.tasks.labelled.base import LabelledKind, WrongRow
 from foreword.tasks.template import NoField
 from foreword.tasks.user_files import Rows
@@ -25,6 +25,7 @@ __all__ = ["Example", "Label", "LabelledTask", "Span", "load", "part", "unlabell
 
 SPLITS = ("train", "dev", "test")
 SHARE = 0.1  # of the examples, for each split that has to be cut
+TOO_FEW = "It is cut from train, where examples of one text stay together: give more of them, or a file for it."
 SHOWN = 5  # faults of one kind that are shown one by one
 
 
@@ -50,6 +51,17 @@ class LabelledTask:
     def metrics(self) -> tuple[str, ...]:
         """Names in foreword.tasks.judging.METRICS; dev chooses by the first."""
         return self.learn.metrics
+
+    @property
+    def measure(self) -> Measure:
+        """The first metric."""
+        return METRICS[self.metrics[0]](self.labels)
+
+    def scored(
+        self, examples: Sequence[Example], predictions: Sequence[Prediction], interval: bool = True
+    ) -> list[Scored]:
+        """Predictions by every metric."""
+        return scored(self.metrics, self.labels, examples, predictions, interval)
 
 
 def load(
@@ -94,12 +106,10 @@ def _known(word: str, data: Path | None) -> tuple[str, LabelledKind, dict[str, R
         )
     source = one.spec.source
     there = source.there(one.data)
-    given = {
-        split: Rows(source.shown(file), one.source_rows(file)) for split, file in zip(SPLITS, FILES) if file in there
-    }
-    missing = [
-        f"{source.shown(file)} is not there: what is there is cut." for file in source.splits() if file not in there
-    ]
+    named = {split: file for split, file in zip(SPLITS, FILES) if file in there}
+    given = {split: Rows(source.shown(file), one.source_rows(file)) for split, file in named.items()}
+    gone = [file for file in source.splits() if file not in there]
+    missing = [f"{source.shown(file)} is not there: what is there is cut." for file in gone]
     for rows in given.values():
         learn.check_fields(rows.rows[0], lambda setting: one.place(f"learn.{setting}"))
     return one.name, learn, given, missing or ([learn.note] if learn.note else [])
@@ -136,11 +146,8 @@ def _read(learn: LabelledKind, given: Rows, labelled: bool = True) -> _Read:
     for number, row in enumerate(given.rows):
         if any(str(row.get(name)) != wanted for name, wanted in learn.only.items()):
             continue
-        where = (
-            f"{given.file}:{getattr(row, 'line', '')}"
-            if hasattr(row, "line")
-            else f"{given.file}, example {number + 1}"
-        )
+        line = getattr(row, "line", None)
+        where = f"{given.file}, example {number + 1}" if line is None else f"{given.file}:{line}"
         try:
             example = learn.example(row, number, labelled, where)
             read.examples.append(example)
@@ -162,10 +169,8 @@ def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: 
     faults = [fault for one in read.values() for fault in _shortened(one.faults)]
     said = list(notes)
     for split, one in read.items():
-        said += [
-            f"{split}: {count:,} {'row was' if count == 1 else 'rows were'} left out: {why}"
-            for why, count in one.left_out.items()
-        ]
+        for why, count in one.left_out.items():
+            said.append(f"{split}: {count:,} {'row was' if count == 1 else 'rows were'} left out: {why}")
     splits = {split: one.examples for split, one in read.items()}
     said += filter(None, [learn.converted(splits)])
     missing = tuple(split for split in SPLITS if split not in splits)
@@ -173,11 +178,8 @@ def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: 
         before = len(splits["train"])
         splits |= part(splits["train"], read["train"].groups, missing)
         sizes = ", ".join(f"{split} {len(splits[split]):,}" for split in ("train", *missing))
-        said.append(
-            f"{given['train'].file} has {before:,} examples and is split: {sizes}"
-            + (f", by {learn.part_by}" if learn.part_by else "")
-            + "."
-        )
+        by = f", by {learn.part_by}" if learn.part_by else ""
+        said.append(f"{given['train'].file} has {before:,} examples and is split: {sizes}{by}.")
     if not faults:
         labels = learn.label_set(example.label for example in splits.get("train", []))
         faults = _unfit(learn, given, splits, labels)
@@ -202,36 +204,21 @@ def _unfit(
     file = {split: rows.file for split, rows in given.items()}
     for split in SPLITS:
         if not splits.get(split):
-            do = (
-                "Every split needs at least one example."
-                if split in given
-                else (
-                    "It is cut from train, where examples of one text stay together: give more of them, or a file for it."
-                )
-            )
+            do = "Every split needs at least one example." if split in given else TOO_FEW
             faults.append(Fault(f"there is no example for {split}.", do, where=file.get(split, file.get("train", ""))))
     if splits.get("train") and learn.finite_labels and len(labels) < 2:
         only = f"only the label {labels[0]!r}" if labels else "no label"
-        faults.append(
-            Fault(
-                f"the training examples have {only}: there is nothing to tell apart.",
-                "Give examples of at least two.",
-                where=file.get("train", ""),
-            )
-        )
+        what = f"the training examples have {only}: there is nothing to tell apart."
+        faults.append(Fault(what, "Give examples of at least two.", where=file.get("train", "")))
     for split in ("dev", "test"):
         strays: dict[str, Example] = {}
         for example in splits.get(split, []) if labels else []:
             for label in learn.stray(example.label, labels):
                 strays.setdefault(label, example)
         for label, example in list(strays.items())[:SHOWN]:
-            faults.append(
-                Fault(
-                    f"the label {label!r} is in {split} but in no training example.{did_you_mean(label, labels)}",
-                    f"Labels in train: {', '.join(labels)}. Mend the label, or add training examples of it.",
-                    where=example.where,
-                )
-            )
+            what = f"the label {label!r} is in {split} but in no training example.{did_you_mean(label, labels)}"
+            do = f"Labels in train: {', '.join(labels)}. Mend the label, or add training examples of it."
+            faults.append(Fault(what, do, where=example.where))
     return faults
 
 

@@ -2,47 +2,44 @@
 
 from __future__ import annotations
 
-import importlib
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from foreword.basics.messages import Fault
+from foreword.basics.packages import needed
 from foreword.tasks.confidence import Interval, bootstrap, wilson
 from foreword.text.words import has_chinese
 
 
-class Metric(Protocol):
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        """[examples, n]: of each example what is to be added up."""
-
-    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        """The metric from the sums [..., n]."""
-
-    def interval(self, judged: Sequence[Any]) -> Interval: ...
-
-    def shown(self, value: float) -> str: ...
-
-
-class Mean:
-    """The average of one number per example; `scale` 100 shows it as a percentage."""
+class Metric:
+    """A function of sums; `scale` 100 shows it as a percentage."""
 
     def __init__(self, scale: float = 100.0, digits: int = 1, unit: str = ""):
         self.scale, self.digits, self.unit = scale, digits, unit
 
     def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        return np.asarray(judged, np.float64)[:, None]
+        """[examples, n]: of each example what is to be added up."""
+        return np.asarray(judged, np.float64).reshape(len(judged), -1)
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
-        return sums[..., 0] / examples
+        """The metric from the sums [..., n]."""
+        raise NotImplementedError
 
     def interval(self, judged: Sequence[Any]) -> Interval:
         return bootstrap(self.columns(judged), self.of)
 
     def shown(self, value: float) -> str:
         return f"{value * self.scale:.{self.digits}f}{self.unit}"
+
+
+class Mean(Metric):
+    """The average of one number per example."""
+
+    def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
+        return sums[..., 0] / examples
 
 
 class Share(Mean):
@@ -52,7 +49,7 @@ class Share(Mean):
         return wilson(sum(map(bool, judged)), len(judged))
 
 
-class Perplexity(Mean):
+class Perplexity(Metric):
     """exp of the mean cost; each example its nats."""
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
@@ -63,7 +60,7 @@ class Perplexity(Mean):
         return f"{value:,.{2 if value < 1000 else 0}f}" if value < 1e6 else f"{value:.1e}"
 
 
-class Confusion(Mean):
+class Confusion(Metric):
     """What a table of (gold, guess) counts is worth; each example (guess, gold) as places among the labels."""
 
     def __init__(self, labels: int = 2):
@@ -114,7 +111,7 @@ def _f1_by_class(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return 2 * right / np.maximum(all_of, 1), all_of > 0
 
 
-class Pearson(Mean):
+class Pearson(Metric):
     """Correlation of two numbers; each example (guess, gold). 0 where one of them never changes."""
 
     def columns(self, judged: Sequence[Any]) -> np.ndarray:
@@ -143,36 +140,27 @@ def _ranks(numbers: np.ndarray) -> np.ndarray:
     return (np.cumsum(times) - (times - 1) / 2)[place]
 
 
-class Shared(Mean):
+class Shared(Metric):
     """F1 of things found; each example (shared, guessed, right). 1 where there is nothing and nothing is said."""
-
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        return np.asarray(judged, np.float64).reshape(-1, 3)
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
         shared, guessed, right = np.moveaxis(np.asarray(sums, np.float64), -1, 0)
         return np.where(guessed + right > 0, 2 * shared / np.maximum(guessed + right, 1), 1.0)
 
 
-class Ratio(Mean):
+class Ratio(Metric):
     """Right of all; each example (right, all)."""
-
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        return np.asarray(judged, np.float64).reshape(-1, 2)
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
         return sums[..., 0] / np.maximum(sums[..., 1], 1)
 
 
-class Bleu(Mean):
+class Bleu(Metric):
     """BLEU of the whole set by sacrebleu; each example (what was written, [references])."""
 
     def __init__(self, digits: int = 1, chinese: bool = False):
         super().__init__(scale=1.0, digits=digits)
-        try:
-            library: Any = importlib.import_module("sacrebleu.metrics").BLEU
-        except ImportError as error:
-            raise Fault("BLEU needs the package sacrebleu.", "Install it:  pip install 'foreword[tasks]'") from error
+        library = needed("sacrebleu.metrics", "tasks", "BLEU needs").BLEU
         self.library = library(effective_order=False)
         self.chinese = library(effective_order=False, tokenize="zh") if chinese else self.library  # by characters
 
@@ -186,17 +174,9 @@ class Bleu(Mean):
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
         rows = np.asarray(sums, np.float64).reshape(-1, sums.shape[-1])
         n = (rows.shape[1] - 2) // 2
-        found = [
-            self.library.compute_bleu(
-                list(row[:n]),
-                list(row[n : 2 * n]),
-                int(row[-2]),
-                int(row[-1]),
-                smooth_method=self.library.smooth_method,
-            ).score
-            for row in rows
-        ]
-        return np.asarray(found).reshape(sums.shape[:-1])
+        compute, smooth = self.library.compute_bleu, self.library.smooth_method
+        counts = [(list(row[:n]), list(row[n : 2 * n]), int(row[-2]), int(row[-1])) for row in rows]
+        return np.asarray([compute(*one, smooth_method=smooth).score for one in counts]).reshape(sums.shape[:-1])
 
 
 def value(metric: Metric, judged: Sequence[Any]) -> float:
@@ -204,8 +184,27 @@ def value(metric: Metric, judged: Sequence[Any]) -> float:
     return float(metric.of(metric.columns(judged).sum(0), len(judged)))
 
 
-def difference(metric: Metric, first: Sequence[Any], second: Sequence[Any], seed: int = 0) -> tuple[float, Interval]:
-    """second - first on the same examples, and where it lies when the same examples are drawn again for both."""
+@dataclass(frozen=True)
+class PairedDifference:
+    """How much more one is than another on the same examples, and where that lies when these are drawn again for both."""
+
+    metric: Metric
+    value: float
+    interval: Interval
+
+    @property
+    def sign(self) -> int:
+        """1: significantly more; -1: less; 0: it could be either."""
+        return 1 if self.interval[0] > 0 else -1 if self.interval[1] < 0 else 0
+
+    @property
+    def cells(self) -> tuple[str, str]:
+        """The difference and its interval, as the metric writes numbers."""
+        return signed(self.metric, self.value), between(self.metric, self.interval, True)
+
+
+def difference(metric: Metric, first: Sequence[Any], second: Sequence[Any], seed: int = 0) -> PairedDifference:
+    """second - first."""
     a, b = metric.columns(first), metric.columns(second)
     n = a.shape[1]
 
@@ -213,7 +212,7 @@ def difference(metric: Metric, first: Sequence[Any], second: Sequence[Any], seed
         return metric.of(sums[..., n:], examples) - metric.of(sums[..., :n], examples)
 
     both = np.concatenate([a, b], 1)
-    return float(apart(both.sum(0), len(both))), bootstrap(both, apart, seed)
+    return PairedDifference(metric, float(apart(both.sum(0), len(both))), bootstrap(both, apart, seed))
 
 
 def signed(metric: Metric, value: float) -> str:
@@ -231,3 +230,7 @@ def between(metric: Metric, bounds: Interval, differ: bool = False) -> str:
 def finite(number: float) -> float | None:
     """For JSON, which has no infinity."""
     return number if math.isfinite(number) else None
+
+
+def finite_bounds(bounds: Interval) -> list[float | None]:
+    return [finite(one) for one in bounds]

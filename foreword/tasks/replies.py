@@ -11,45 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from foreword.tasks.confidence import Interval
-from foreword.tasks.metrics import Bleu, Mean, Metric, between, difference, value
+from foreword.tasks.metrics import Bleu, Mean, Metric, PairedDifference, difference, value
 from foreword.text.words import HAN
 
 _TOKEN = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’][^\W_{HAN}]+)*|[^\w\s]")
 _SENTENCE = re.compile(r"[.!?,;…。！？，；～~]+")
 # what can be said to anything; a reply is dull if all of its sentences are among these
 DULL = (
-    "i don't know",
-    "i do not know",
-    "i don't know what to say",
-    "i'm not sure",
-    "i am not sure",
-    "i have no idea",
-    "no idea",
-    "i see",
-    "ok",
-    "okay",
-    "yes",
-    "no",
-    "yeah",
-    "well",
-    "oh",
-    "thank you",
-    "i don't think so",
-    "i don't understand",
-    "嗯",
-    "嗯嗯",
-    "哦",
-    "好",
-    "好的",
-    "是的",
-    "不知道",
-    "我不知道",
-    "我也不知道",
-    "不清楚",
-    "谢谢",
-    "呵呵",
-    "哈哈",
+    *("i don't know", "i do not know", "i don't know what to say", "i'm not sure", "i am not sure", "i have no idea"),
+    *("no idea", "i see", "ok", "okay", "yes", "no", "yeah", "well", "oh", "thank you", "i don't think so"),
+    *("i don't understand", "嗯", "嗯嗯", "哦", "好", "好的", "是的", "不知道", "我不知道", "我也不知道", "不清楚"),
+    *("谢谢", "呵呵", "哈哈"),
 )
 
 
@@ -65,7 +37,7 @@ def ngrams(said: Sequence[str], n: int) -> list[tuple[str, ...]]:
 # --- metrics as functions of sums ---------------------------------------------------------------------------------------
 
 
-class Distinct(Mean):
+class Distinct(Metric):
     """Different n-grams as a share of all (Li et al. 2016); each example its n-grams."""
 
     def columns(self, judged: Sequence[Any]) -> np.ndarray:
@@ -88,11 +60,8 @@ class Entropy(Distinct):
         return -(shares * np.log(np.where(shares > 0, shares, 1))).sum(-1)
 
 
-class Nist(Mean):
+class Nist(Metric):
     """NIST (Doddington 2002); each example its matched information and number of n-grams by n, its length, the reference's."""
-
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
-        return np.asarray(judged, np.float64)
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
         n = (sums.shape[-1] - 2) // 2
@@ -185,25 +154,21 @@ class PairedReplies:
     metric: ReplyMetric
     first: float
     second: float
-    interval: Interval
+    difference: PairedDifference
 
     @property
     def sign(self) -> int:
         """1: the second is significantly better; -1: worse; 0: it could be either."""
-        low, high = self.interval
-        return self.metric.better * (1 if low > 0 else -1 if high < 0 else 0)
+        return self.metric.better * self.difference.sign
 
     def __str__(self) -> str:
-        metric = self.metric.metric
-        return (
-            f"{self.metric.name} {metric.shown(self.first)} -> {metric.shown(self.second)} "
-            f"(difference {between(metric, self.interval, True)})"
-        )
+        first, second = map(self.metric.metric.shown, (self.first, self.second))
+        return f"{self.metric.name} {first} -> {second} (difference {self.difference.cells[1]})"
 
 
 def compared(
     metric: ReplyMetric, first: Sequence[str], second: Sequence[str], references: Sequence[str], seed: int = 0
 ) -> PairedReplies:
     one, two = (metric.judged(replies, references) for replies in (first, second))
-    _, interval = difference(metric.metric, one, two, seed)
-    return PairedReplies(metric, value(metric.metric, one), value(metric.metric, two), interval)
+    apart = difference(metric.metric, one, two, seed)
+    return PairedReplies(metric, value(metric.metric, one), value(metric.metric, two), apart)

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from foreword.basics import toml
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.registry import Registry
 from foreword.basics.sections import Written, construct
@@ -19,9 +20,13 @@ from foreword.tasks.example import Unusable
 from foreword.tasks.files import SPLITS, ExampleSource, Missing, SearchPath
 from foreword.tasks.hub import Hub
 from foreword.tasks.labelled.base import LabelledKind
+from foreword.tasks.labelled.choice import MultipleChoice
+from foreword.tasks.labelled.columns import Columns
 from foreword.tasks.prompted.request import PromptedKind
 from foreword.tasks.template import Row
+from foreword.tasks.user_files import rows_of
 
+PAIRS = (".tsv", ".csv", ".jsonl")  # endings of files of minimal pairs
 KNOWN = Path(__file__).parent / "catalogue"
 
 
@@ -126,9 +131,10 @@ class Task:
             return FewShotPrompt(self.spec.description, (), self.spec.separator)
         query = self.kind.requests(example.row)[0].query
         chosen: list[str] = []
+        same_split = self.pool == self.spec.split
         for place in chance(seed, number_of(self.name), example.number).permutation(len(self._pool)):
             row = self._pool[place]
-            if self._same_split and place == example.number:
+            if same_split and place == example.number:
                 continue
             try:
                 if self.kind.requests(row)[0].query != query:
@@ -143,10 +149,6 @@ class Task:
         )
 
     @property
-    def _same_split(self) -> bool:
-        return self.pool == self.spec.split
-
-    @property
     def pool(self) -> str:
         """The split that shots are drawn from: the one asked about, if there is no other."""
         there = self.spec.source.splits()
@@ -158,7 +160,7 @@ class Task:
 
     @cached_property
     def _pool(self) -> Sequence[Row]:
-        return self._asked if self._same_split else self._rows(self.pool)
+        return self._asked if self.pool == self.spec.split else self._rows(self.pool)
 
     def _rows(self, split: str) -> Sequence[Row]:
         rows = self.source_rows(split)
@@ -216,7 +218,7 @@ def load(word: str, data: Path | None = None) -> list[Task]:
 def opened(word: str, data: Path | None = None) -> list[Task]:
     """The task of a name or file, or all its variants; `name/variant` is one of them. All faults at once."""
     path, variant = _find(word)
-    values, lines = toml.read(path)
+    values, lines = toml.read(path) if path.suffix not in PAIRS else (_pairs(path), {})
     variants = values.pop("variants", {})
     if variant and variant not in variants:
         raise Fault(
@@ -236,9 +238,8 @@ def opened(word: str, data: Path | None = None) -> list[Task]:
         spec = construct(TaskSpec, merged.values, merged, (), wrong)
         faults += [fault for fault in wrong if str(fault) not in map(str, faults)]
         if spec is not None:
-            found.append(
-                Task(f"{spec.name}/{name}" if name else spec.name, spec, SearchPath(path.parent, data), _placed(merged))
-            )
+            called = f"{spec.name}/{name}" if name else spec.name
+            found.append(Task(called, spec, SearchPath(path.parent, data), _placed(merged)))
     if faults:
         raise Faults(faults)
     return found
@@ -252,8 +253,46 @@ def _shown(path: Path) -> str:
     return path.name if path.parent == KNOWN else str(path)
 
 
+def _pairs(path: Path) -> JsonObject:
+    """What a task file for a user's minimal pairs, or questions with choices, would say."""
+    rows = rows_of(path)
+    columns = list(rows[0])
+    if request := _questions(rows):
+        kind = "aristo" if isinstance(rows[0].get("question"), Mapping) else path.suffix[1:]
+        return {"name": path.stem, "source": {"kind": kind, "test": path.name}, "request": request}
+    if not any({good, bad} <= set(columns) for good, bad in (("good", "bad"), ("sentence_good", "sentence_bad"))):
+        raise Fault(
+            f"the columns {', '.join(map(repr, columns))} are not those of minimal pairs.",
+            "Name them in the first line: good, bad; or question, choices, answer. Anything else is asked by a task file (toml).",
+            where=f"{path}:1",
+        )
+    source = {"kind": path.suffix[1:], "test": path.name}
+    return {"name": path.stem, "source": source, "request": {"kind": "minimal_pair"}}
+
+
+def _questions(rows: Sequence[Row]) -> JsonObject | None:
+    """How multiple choice is asked, if the rows are that: AI2's form, or columns for question, choices and answer."""
+    if isinstance(rows[0].get("question"), Mapping):
+        return {"kind": "choice", "context": "{question}\nAnswer:", "choices": "{choices}", "gold": "{gold}"}
+    if (found := MultipleChoice.from_columns(Columns(rows))) is None:
+        return None
+    asked: Any = found[0]
+    context = "\n".join(part for part in (asked.context, asked.question) if part)
+    settings = {name: getattr(asked, name) for name in ("choices", "gold", "labels")}
+    return {"kind": "choice", "context": f"{context}\nAnswer:", **settings}
+
+
+def is_pairs(word: str) -> bool:
+    """Whether it is a file of minimal pairs or of questions with choices, which needs no task file."""
+    return word.endswith(PAIRS) and Path(word).is_file()
+
+
 def _find(word: str) -> tuple[Path, str]:
     """(file, variant or nothing). A file's variant is written after a colon: mine.toml:hard"""
+    if word.endswith(PAIRS):
+        if not Path(word).is_file():
+            raise Fault(f"{word} is not there.")
+        return Path(word), ""
     if ".toml" in word:
         file, _, variant = word.partition(".toml:")
         path = Path(file if file.endswith(".toml") else f"{file}.toml")

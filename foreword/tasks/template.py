@@ -79,9 +79,8 @@ class Templated(Spec):
         found: dict[str, str] = {}
         for name in self.templated if settings is None else settings:
             said = getattr(self, name)
-            found |= (
-                {name: said} if isinstance(said, str) else {f"{name}.{place}": one for place, one in enumerate(said)}
-            )
+            several = {f"{name}.{place}": one for place, one in enumerate(said)}
+            found |= {name: said} if isinstance(said, str) else several
         return found
 
     def faults(self) -> list[tuple[str, str]]:
@@ -94,12 +93,8 @@ class Templated(Spec):
             try:
                 value(name, row)
             except NoField:
-                faults.append(
-                    Fault(
-                        f"the rows have no column {name!r}.{did_you_mean(name, row)} Columns: {', '.join(row)}.",
-                        where=place(setting),
-                    )
-                )
+                what = f"the rows have no column {name!r}.{did_you_mean(name, row)} Columns: {', '.join(row)}."
+                faults.append(Fault(what, where=place(setting)))
         if faults:
             raise Faults(faults)
 

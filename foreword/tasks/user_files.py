@@ -80,27 +80,27 @@ def inferred(rows: Sequence[Row], kind: str = "", file: str = "") -> tuple[Label
     if kind and kind not in known:
         raise Fault(f"there is no kind of task {kind!r}.{did_you_mean(kind, known)} Kinds: {', '.join(sorted(known))}.")
     columns = Columns(rows, bool(kind))
-    for name in [kind] if kind else known:
-        if found := LABELLED_KINDS.find(name).from_columns(columns):
-            return found[0], f"{found[1]}; {kind}, as you said." if kind else f"{found[1]}: {found[0].in_words}."
+    if found := _fitting(columns, [kind] if kind else known):
+        return found[0], f"{found[1]}; {kind}, as you said." if kind else f"{found[1]}: {found[0].in_words}."
     wanted = {name: LABELLED_KINDS.find(name).columns_in_words() for name in reversed(known)}
     needs = f"{kind} needs: {wanted[kind]}" if kind else f"Known are: {'; or '.join(wanted.values())}"
-    raise Fault(
-        f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be learned.{columns.mistyped()}",
-        f"Name them in the first line. {needs}.",
-        where=f"{file}:1",
-    )
+    raise _unsaid(columns, "learned", f". {needs}", file)
 
 
 def to_answer(rows: Sequence[Row], kinds: Sequence[str], file: str = "") -> LabelledKind:
     """How rows without answers are read, of the first of these kinds that their columns fit."""
-    columns = Columns([{**UNANSWERED, **row} for row in rows[:1]], asked=True)
-    for kind in kinds:
-        if found := LABELLED_KINDS.find(kind).from_columns(columns):
-            return found[0]
+    if found := _fitting(Columns([{**UNANSWERED, **row} for row in rows[:1]], asked=True), kinds):
+        return found[0]
     wanted = "; or ".join(LABELLED_KINDS.find(kind).columns_in_words(False) for kind in kinds)
-    raise Fault(
-        f"the columns {', '.join(map(repr, rows[0]))} do not say what is to be read.{Columns(rows).mistyped()}",
-        f"Name them in the first line: {wanted}.",
-        where=f"{file}:1",
-    )
+    raise _unsaid(Columns(rows), "read", f": {wanted}", file)
+
+
+def _fitting(columns: Columns, kinds: Sequence[str]) -> tuple[LabelledKind, str] | None:
+    tried = (LABELLED_KINDS.find(kind).from_columns(columns) for kind in kinds)
+    return next(filter(None, tried), None)
+
+
+def _unsaid(columns: Columns, what: str, needs: str, file: str) -> Fault:
+    there = ", ".join(map(repr, columns.rows[0]))
+    said = f"the columns {there} do not say what is to be {what}.{columns.mistyped()}"
+    return Fault(said, f"Name them in the first line{needs}.", where=f"{file}:1")

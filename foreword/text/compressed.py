@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import importlib
 import io
 import zlib
 from collections.abc import Iterator
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from foreword.basics.messages import Fault
+from foreword.basics.packages import needed
 from foreword.text.encoding import decoded
 
 BLOCK = 2**20
@@ -70,10 +70,4 @@ class Unpacked(io.RawIOBase):
 
 def extra(module: str, path: Path) -> Any:
     """A package that only some kinds of file need."""
-    try:
-        return importlib.import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise Fault(
-            f"{path} needs the package {package} to be read.", "Install it:  pip install 'foreword[data]'"
-        ) from error
+    return needed(module, "data", f"{path} needs")

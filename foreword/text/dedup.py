@@ -7,7 +7,9 @@ on which they agree; only documents that agree on a whole band of minima are com
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -19,6 +21,7 @@ HASHES = 128
 SHINGLE = 5  # words; characters where a text has few words for its length (Chinese, short lines)
 TOGETHER = 2**20  # characters whose signatures are computed at once
 _ODD = np.uint64(0x9E3779B97F4A7C15)
+Some = TypeVar("Some", bound=Document)
 _PADDING = np.zeros(SHINGLE - 1, np.uint64)
 
 
@@ -26,34 +29,42 @@ def without_near_duplicates(
     documents: Iterable[Document], threshold: float = 0.7, report: dict | None = None
 ) -> Iterator[Document]:
     """The documents, in order, without those that repeat an earlier one; `report` counts what was left out and why."""
-    if not 0 < threshold <= 1:
-        raise Fault(f"the threshold {threshold} is not a similarity between 0 and 1.")
+    check_threshold(threshold)
     report = {} if report is None else report
     report.update(read=0, exact=0, near=0, kept=0)
     seen: set[bytes] = set()
-    index = _Index(threshold)
+    index = Index(threshold)
 
     def new() -> Iterator[Document]:
         for document in documents:
             report["read"] += 1
-            key = hashlib.blake2b(document.text.strip().encode("utf-8", "surrogatepass"), digest_size=12).digest()
-            if key in seen:
+            if (key := content_key(document.text)) in seen:
                 report["exact"] += 1
             else:
                 seen.add(key)
                 yield document
 
-    for batch in _batches(new()):
+    for batch in batches(new()):
         for document, signature in zip(batch, signatures([document.text for document in batch])):
-            if index.holds(signature):
+            if index.find(signature) >= 0:
                 report["near"] += 1
             else:
                 report["kept"] += 1
                 yield document
 
 
-def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
+def check_threshold(threshold: float) -> None:
+    if not 0 < threshold <= 1:
+        raise Fault(f"the threshold {threshold} is not a similarity between 0 and 1.")
+
+
+def content_key(text: str) -> bytes:
+    """Equal for texts that are, white space at their ends aside."""
+    return hashlib.blake2b(text.strip().encode("utf-8", "surrogatepass"), digest_size=16).digest()
+
+
+def batches(documents: Iterator[Some]) -> Iterator[list[Some]]:
+    batch: list[Some] = []
     size = 0
     for document in documents:
         batch.append(document)
@@ -65,7 +76,7 @@ def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
         yield batch
 
 
-class _Index:
+class Index:
     """The signatures kept so far, found again by their bands."""
 
     def __init__(self, threshold: float):
@@ -74,23 +85,82 @@ class _Index:
         self.kept = np.empty((1024, HASHES), np.uint32)
         self.size = 0
 
-    def holds(self, signature: np.ndarray) -> bool:
-        """Whether one like it is here; if not, it is added."""
+    def find(self, signature: np.ndarray) -> int:
+        """The place of the one most like it; if none is as alike as the threshold, it is added, and -1."""
         width = self.rows * signature.itemsize
         raw = signature.tobytes()
         keys = [raw[start : start + width] for start in range(0, len(self.bands) * width, width)]
-        near = {place for band, key in zip(self.bands, keys) for place in band.get(key, ())}
+        near = sorted({place for band, key in zip(self.bands, keys) for place in band.get(key, ())})
         if near:
-            same = (self.kept[list(near)] == signature).mean(axis=1)
+            same = (self.kept[near] == signature).mean(axis=1)
             if same.max() >= self.threshold:
-                return True
+                return near[int(same.argmax())]
         if self.size == len(self.kept):
             self.kept = np.concatenate([self.kept, np.empty_like(self.kept)])
         self.kept[self.size] = signature
         for band, key in zip(self.bands, keys):
             band.setdefault(key, []).append(self.size)
         self.size += 1
-        return False
+        return -1
+
+
+class SignatureFiles:
+    """Signatures of many documents in files, of which a few columns, or a few rows, are in memory at a time."""
+
+    def __init__(self, paths: Sequence[Path]):
+        self.paths = paths
+
+    def columns(self, first: int, number: int) -> np.ndarray:
+        """[documents, number]"""
+        return np.concatenate([np.load(path, mmap_mode="r")[:, first : first + number] for path in self.paths])
+
+    def rows(self, documents: np.ndarray) -> np.ndarray:
+        """[documents given, 128]; they are in ascending order."""
+        found, before = [np.zeros((0, HASHES), np.uint32)], 0
+        for path in self.paths:
+            there = np.load(path, mmap_mode="r")
+            here = documents[(documents >= before) & (documents < before + len(there))] - before
+            found.append(np.asarray(there[here]))
+            before += len(there)
+        return np.concatenate(found)
+
+
+def repeated(keys: np.ndarray, minima: SignatureFiles | None, threshold: float) -> tuple[np.ndarray, np.ndarray]:
+    """Of all documents at once: (the earlier one that each repeats exactly, or nearly), -1 where there is none.
+
+    Finds what `without_near_duplicates` finds one by one. `keys` [documents] are of their contents, `minima` their
+    signatures (None: only exact copies are looked for). Most documents share no band with any other: only the rest go
+    through the index.
+    """
+    _, firsts, back = np.unique(keys, return_index=True, return_inverse=True)
+    exact = firsts[back]
+    exact[exact == np.arange(len(keys))] = -1
+    near, index, places = np.full(len(keys), -1), Index(threshold), list[int]()
+    if minima is None:
+        return exact, near
+    new = np.flatnonzero(exact < 0)
+    alike = new[_share_a_band(minima, new, index.rows)]
+    for number, signature in zip(alike, minima.rows(alike)):
+        if (found := index.find(signature)) >= 0:
+            near[number] = places[found]
+        else:
+            places.append(int(number))
+    return exact, near
+
+
+def _share_a_band(minima: SignatureFiles, some: np.ndarray, rows: int) -> np.ndarray:
+    """Which of these documents agree with another of them on a whole band (or, by chance, on its hash)."""
+    shared = np.zeros(len(some), bool)
+    for start in range(0, HASHES // rows * rows, rows):
+        mixed = np.zeros(len(some), np.uint64)
+        for column in minima.columns(start, rows)[some].T:
+            mixed += column
+            mixed *= _ODD
+            mixed ^= mixed >> np.uint64(29)
+        order = np.argsort(mixed, kind="stable")
+        same = np.flatnonzero(mixed[order][1:] == mixed[order][:-1])
+        shared[order[same]] = shared[order[same + 1]] = True
+    return shared
 
 
 def rows_per_band(threshold: float) -> int:

@@ -22,6 +22,7 @@ from foreword.text.words import HAN
 UTTERANCE_END = "__eou__"
 KEYS = ("turns", "dialogue", "dialog", "conversation", "messages", "text")  # customary names of the turns in jsonl
 SAID = ("text", "content", "value", "utterance")  # and of the words of one turn, where turns are objects
+WHO = ("speaker", "role", "from", "author")  # and of whoever says it
 _WEIGHTED = re.compile(r"([01])(?:\.0)? (.*)", re.DOTALL)
 _LABELS = re.compile(r"[\d\s]*")
 _HAN = f"{HAN}\u2e80-\u2fdf\u3000-\u303f\uff00-\uffef…—“”‘’·～"  # radicals and punctuation too
@@ -96,6 +97,8 @@ def of_file(path: Path, ending: str, column: str, lines: Lines, first: Callable[
 def of_row(row: Any, column: str = "text") -> Dialogue:
     """A JSON value: a list of turns, or an object that has one (and perhaps a list of weights)."""
     weights: Any = ()
+    if isinstance(row, dict) and {"source", "target"} <= row.keys():
+        row = [row["source"], row["target"]]
     if isinstance(row, dict):
         key = column if column in row else next((key for key in KEYS if key in row), None)
         if key is None or (column not in row and column != "text"):
@@ -111,7 +114,7 @@ def of_row(row: Any, column: str = "text") -> Dialogue:
         not isinstance(weights, list) or len(weights) != len(turns) or any(one not in (0, 1) for one in weights)
     ):
         raise Fault(f"{len(turns)} turns need {len(turns)} weights, each 0 or 1 (it says {weights!r}).")
-    return Dialogue(_clean(turns), tuple(int(one) for one in weights))
+    return Dialogue(_clean(turns), tuple(int(one) for one in weights), speakers=_speakers(row))
 
 
 def unspaced(text: str) -> str:
@@ -137,6 +140,12 @@ def _said(turn: Any, number: int) -> str:
             f"turn {number} is not a text.", f"A turn is a text, or an object that has one under {', '.join(SAID)}."
         )
     return found
+
+
+def _speakers(turns: list[Any]) -> tuple[str, ...]:
+    """Who says each turn, if all turns name somebody."""
+    named = [next((str(turn[key]) for key in WHO if key in turn), "") for turn in turns if isinstance(turn, dict)]
+    return tuple(named) if all(named) and len(named) == len(turns) else ()
 
 
 def _form(path: Path) -> Form:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+
+Span = tuple[int, int]  # of a text: the first character, and one past the last
 
 
 @dataclass(frozen=True)
@@ -10,11 +12,19 @@ class Dialogue:
     """Who answers whom: the turns of a conversation in order, and for each whether it is one to learn from."""
 
     turns: tuple[str, ...]
+    speakers: tuple[str, ...] = field(default=(), kw_only=True)  # who says each turn; none given: they take turns
     weights: tuple[int, ...] = ()  # 1: learned as a reply; 0: only read. None given: all 1
 
     @property
     def text(self) -> str:
         return "\n".join(self.turns)
+
+    @property
+    def answers(self) -> tuple[bool, ...]:
+        """Which turns are said by another than whoever speaks first."""
+        if not self.speakers:
+            return tuple(number % 2 == 1 for number in range(len(self.turns)))
+        return tuple(speaker != self.speakers[0] for speaker in self.speakers)
 
     @property
     def learned(self) -> tuple[int, ...]:
@@ -28,3 +38,4 @@ class Document:
     text: str
     source: str = ""
     dialogue: Dialogue | None = None  # if it is one: `text` is then its turns, one to a line
+    spans: tuple[Span, ...] = ()  # the entities in it, where it came with them

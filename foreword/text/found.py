@@ -11,8 +11,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from foreword.basics.cores import cores
-from foreword.basics.processes import process_pool
+from foreword.basics.shards import Workers
 from foreword.text.document import Document
 
 PACKAGES = ("numpy", "torch", "sympy", "networkx")
@@ -29,13 +28,8 @@ def found_documents(packages: Sequence[str] = PACKAGES, workers: int | None = No
         if folder := _folder(package):
             files.extend(_files(folder, package))
     groups = [files[start : start + 64] for start in range(0, len(files), 64)]
-    workers = min(workers or cores(), len(groups))
-    if workers <= 1:
-        for group in groups:
-            yield from _read(group)
-        return
-    with process_pool(workers) as pool:
-        for documents in pool.map(_read, groups):
+    with Workers(workers).start() as pool:
+        for documents in pool.map(_read, groups, here=len(groups) == 1):
             yield from documents
 
 

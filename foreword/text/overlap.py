@@ -12,7 +12,6 @@ Punctuation parts words ("don't" is two). Where no spaces part words (Chinese, J
 
 from __future__ import annotations
 
-import importlib
 import operator
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -24,6 +23,7 @@ import numpy as np
 
 from foreword.basics.files import write_atomically
 from foreword.basics.messages import Fault
+from foreword.basics.packages import needed
 from foreword.text.dedup import word_hashes
 from foreword.text.words import HAN
 
@@ -39,6 +39,11 @@ Texts = Callable[[], Iterable[str]]  # gives the same texts each time it is call
 def words(text: str) -> list[str]:
     """Lower-cased and alphanumeric."""
     return _WORD.findall(text.lower())
+
+
+def word_places(text: str) -> list[tuple[int, int]]:
+    """Where each of `words` stands. (Lower-casing a few letters, as İ, makes two of one: then places are a little off.)"""
+    return [found.span() for found in _WORD.finditer(text.lower())]
 
 
 def codes(text: str) -> np.ndarray:
@@ -86,10 +91,7 @@ class Seen:
 
 
 def _bloom() -> Any:
-    try:
-        return importlib.import_module("rbloom").Bloom
-    except ImportError as error:
-        raise Fault("overlap needs the package rbloom.", "Install it:  pip install 'foreword[data]'") from error
+    return needed("rbloom", "data", "overlap needs").Bloom
 
 
 def seen_in(texts: Texts, sizes: Iterable[int], rate: float = RATE) -> dict[int, Seen]:

@@ -49,11 +49,11 @@ class Unit:
         for name in self.files:
             path = Path(name)
             if self.cut == "dialogues":
-                for one in dialogues.of_file(path, _ending(path), self.column, self._lines, self._first_line):
+                for one in dialogues.of_file(path, _ending(path), self.column, self.lines, self.first_line):
                     yield Document(one.text, name, one)
                 continue
             if _ending(path) in ROWS:
-                yield from rows.documents(path, _ending(path), self.column, self._lines, self._first_line)
+                yield from rows.documents(path, _ending(path), self.column, self.lines, self.first_line)
                 continue
             for text in self._texts(path):
                 if text and not text.isspace():
@@ -68,7 +68,7 @@ class Unit:
 
     def _texts(self, path: Path) -> Iterator[str]:
         if self.cut == "line":
-            for _, line in self._lines(path):
+            for _, line in self.lines(path):
                 yield line.rstrip("\r")
             return
         size = path.stat().st_size
@@ -82,7 +82,7 @@ class Unit:
                 text = decoded(piece, path, position)
                 yield text.lstrip("\r\n").rstrip() if blocks else text  # the first line keeps its indent
 
-    def _first_line(self, path: Path) -> int:
+    def first_line(self, path: Path) -> int:
         """The number in the file of the range's first line; it costs reading all before, so only faults ask."""
         left = self._range(path, _after_newline)[0]
         number = 1
@@ -91,7 +91,7 @@ class Unit:
                 number, left = number + block.count(b"\n"), left - len(block)
         return number
 
-    def _lines(self, path: Path) -> Iterator[tuple[int, str]]:
+    def lines(self, path: Path) -> Iterator[tuple[int, str]]:
         """The lines of the range: the number within it, and the text without the newline."""
         start, stop = self._range(path, _after_newline)
         with open(path, "rb") as file:
@@ -204,6 +204,11 @@ def files(paths: Sequence[Path]) -> list[tuple[Path, int]]:
 def total_bytes(paths: Sequence[Path]) -> int:
     """The size on disk of all files under `paths`."""
     return sum(size for _, size in files(paths))
+
+
+def unit_size(paths: Sequence[Path]) -> int:
+    """Sixteen units or more, so that all workers have work, whatever their number: what is made must not depend on it."""
+    return min(max(total_bytes(paths) // 16, 2**20), 32 * 2**20)
 
 
 def fingerprint(paths: Sequence[Path]) -> str:

@@ -11,14 +11,15 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from foreword.basics.messages import Fault
 from foreword.text import compressed
 from foreword.text.document import Dialogue
-from foreword.text.encoding import decoded
+from foreword.text.reading import Unit
 from foreword.text.rows import RowFault, json_rows
 
+Made = TypeVar("Made")
 GONE = ("[deleted]", "[removed]")
 COMMENT, SUBMISSION = "t1_", "t3_"  # how Reddit marks what an id is of
 MOST_TURNS = 20  # of one path; the paper gives no limit, but a chain of thousands has as many leaves
@@ -110,24 +111,53 @@ class Threads:
         return bool(post.text) and post.text not in GONE
 
 
-def read(
-    paths: Sequence[Path], leave_out: Sequence[str] = (), tell: Callable[[int], None] = lambda read: None
-) -> Threads:
+def read(paths: Sequence[Path], leave_out: Sequence[str] = ()) -> Threads:
     """All comments and submissions of the files. `leave_out`: communities (subreddits) that are not wanted."""
-    threads, unwanted = Threads(), frozenset(name.lower().removeprefix("r/") for name in leave_out)
+    threads, unwanted = Threads(), communities(leave_out)
+    for unit in units(paths):
+        for post in posts(unit):
+            threads.add(post, unwanted)
+    return threads
+
+
+def communities(names: Sequence[str]) -> frozenset[str]:
+    return frozenset(name.lower().removeprefix("r/") for name in names)
+
+
+def units(paths: Sequence[Path], unit_bytes: int = 16 * 2**20) -> list[Unit]:
+    """What is read at a time: a compressed file, or a range of a plain one."""
+    found: list[Unit] = []
     for path in map(Path, paths):
         if not path.is_file():
             raise Fault(
                 f"{path} is {'a folder' if path.exists() else 'not there'}.", "Give pushshift's RC and RS files."
             )
-        try:
-            for number, row in json_rows(_lines(path)):
-                threads.add(_post(row, number), unwanted)
-                if number % 10_000 == 0:
-                    tell(len(threads.posts))
-        except RowFault as fault:
-            raise Fault(fault.what, fault.do, where=f"{path}:{fault.number}") from fault
-    return threads
+        size = path.stat().st_size
+        if _packed(path) or not size:
+            found.append(Unit((str(path),), size))
+        else:
+            starts = range(0, size, unit_bytes)
+            found += [
+                Unit((str(path),), unit_bytes, start=start, stop=min(start + unit_bytes, size)) for start in starts
+            ]
+    return found
+
+
+def posts(unit: Unit) -> Iterator[Post]:
+    """The comments and submissions of a unit."""
+    return each(unit, _post)
+
+
+def each(unit: Unit, make: Callable[[Any, int], Made]) -> Iterator[Made]:
+    """What `make` makes of each row, given its number, of a unit."""
+    path = Path(unit.files[0])
+    packed = _packed(path)
+    try:
+        for number, row in json_rows(compressed.lines(path) if packed else unit.lines(path)):
+            yield make(row, number)
+    except RowFault as fault:
+        number = fault.number + (0 if packed else unit.first_line(path) - 1)
+        raise Fault(fault.what, fault.do, where=f"{path}:{number}") from fault
 
 
 def clean(text: str) -> str:
@@ -135,15 +165,8 @@ def clean(text: str) -> str:
     return " ".join(html.unescape(text).split())
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str]]:
-    if path.name.lower().endswith((".zst", ".gz")):
-        yield from compressed.lines(path)
-        return
-    position = 0
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, 1):
-            yield number, decoded(line, path, position).rstrip("\n")
-            position += len(line)
+def _packed(path: Path) -> bool:
+    return path.name.lower().endswith((".zst", ".gz"))
 
 
 def _post(row: Any, number: int) -> Post:

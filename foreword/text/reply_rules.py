@@ -133,6 +133,12 @@ class Blandness:
         if len(self.seen) > PRUNED_AT:
             self.seen = Counter({three: times for three, times in self.seen.items() if times > 1})
 
+    def settled(self) -> Blandness:
+        """The same judgement, without the many sequences that are not frequent."""
+        found = Blandness(self.often, self.share)
+        found.seen = Counter({three: times for three, times in self.seen.items() if times > self.often})
+        return found
+
     def __call__(self, source: str, reply: str) -> str:
         threes = _threes(reply)
         frequent = sum(self.seen[three] > self.often for three in threes)
@@ -159,13 +165,26 @@ class Sieve:
     left_out: int = 0
     reasons: Counter[str] = field(default_factory=Counter)
 
+    def found(self, source: str, reply: str) -> Sequence[str]:
+        return [reason for rule in self.rules if (reason := rule(source, reply))]
+
     def weigh(self, dialogue: Dialogue) -> Dialogue:
         """The same turns; a reply that some rule rejects gets weight 0. Every rule is asked, so each count stands alone."""
         weights = [1]
         for source, reply in zip(dialogue.turns, dialogue.turns[1:]):
-            found = [reason for rule in self.rules if (reason := rule(source, reply))]
+            found = self.found(source, reply)
             self.replies += 1
             self.left_out += bool(found)
             self.reasons.update(found)
             weights.append(int(not found))
         return Dialogue(dialogue.turns, tuple(weights))
+
+
+@dataclass
+class JudgedSieve(Sieve):
+    """A sieve that looks up what was found before, reply by reply: one that lies in many paths is judged once."""
+
+    judged: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)  # only replies that have a reason
+
+    def found(self, source: str, reply: str) -> Sequence[str]:
+        return self.judged.get((source, reply), ())

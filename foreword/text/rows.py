@@ -12,9 +12,10 @@ from typing import Any
 
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.text import compressed
-from foreword.text.document import Document
+from foreword.text.document import Document, Span
 from foreword.text.encoding import decoded
 
+ENTITIES = ("entities", "spans")  # customary names of the entities of a row
 CUSTOMARY = ("text", "content")  # the default column, and the one taken when it is missing
 _HALF = re.compile("[\ud800-\udfff]")
 Lines = Callable[[Path], Iterator[tuple[int, str]]]
@@ -22,6 +23,7 @@ Lines = Callable[[Path], Iterator[tuple[int, str]]]
 
 def documents(path: Path, ending: str, column: str, lines: Lines, first: Callable[[Path], int]) -> Iterator[Document]:
     """The documents of one file; `lines` reads a plain file or a range of it, whose first line has number `first`."""
+    texts: Iterator[tuple[Any, ...]]
     if ending == ".parquet":
         texts = _parquet(path, column)
     elif ending == ".csv":
@@ -31,7 +33,7 @@ def documents(path: Path, ending: str, column: str, lines: Lines, first: Callabl
     else:
         texts = _json_lines(column, compressed.lines(path))
     try:
-        for number, text in texts:
+        for number, text, *found in texts:
             if not text or text.isspace():
                 continue
             if not text.isascii() and (half := _HALF.search(text)):
@@ -40,7 +42,7 @@ def documents(path: Path, ending: str, column: str, lines: Lines, first: Callabl
                     f"character {half.start()} of the text is half of a surrogate pair, which is not valid Unicode.",
                     "Remove the row or the character.",
                 )
-            yield Document(text, str(path))
+            yield Document(text, str(path), spans=spans_of(found[0], text, number) if found else ())
     except RowFault as fault:
         number = fault.number + (first(path) - 1 if ending == ".jsonl" else 0)
         raise Fault(fault.what, fault.do, where=f"{path}:{number}") from fault
@@ -54,12 +56,34 @@ class RowFault(Fault):
         self.number = number
 
 
-def _json_lines(column: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+def spans_of(said: Any, text: str, number: int) -> tuple[Span, ...]:
+    """Entities as a row has them: `[first, past the last]`, or objects with "start" and "end", counted in characters."""
+    form = 'An entity is [first character, one past the last], or {"start": ..., "end": ...}.'
+    if not isinstance(said, list):
+        raise RowFault(number, f"its entities are a {type(said).__name__}, not a list.", form)
+    found = []
+    for one in said:
+        pair = [one.get("start"), one.get("end")] if isinstance(one, dict) else one
+        if not isinstance(pair, list) or len(pair) != 2 or any(type(place) is not int for place in pair):
+            raise RowFault(number, f"{one!r} is not an entity.", form)
+        if not 0 <= pair[0] < pair[1] <= len(text):
+            raise RowFault(
+                number,
+                f"the entity {pair} does not lie in its text, which has {len(text)} characters.",
+                "Count characters of the text (not bytes or tokens), from 0; the end is one past the last.",
+            )
+        found.append((pair[0], pair[1]))
+    return tuple(found)
+
+
+def _json_lines(column: str, lines: Iterator[tuple[int, str]]) -> Iterator[tuple[Any, ...]]:
+    """(number, text), and the entities of a row that has some."""
     for number, row in json_rows(lines):
         if isinstance(row, str):
             yield number, row
         elif isinstance(row, dict):
-            yield number, _as_text(row[_chosen(column, list(row), number)], column, number)
+            text = _as_text(row[_chosen(column, list(row), number)], column, number)
+            yield number, text, *[row[name] for name in ENTITIES if row.get(name)][:1]
         else:
             raise RowFault(number, f"this line is a JSON {type(row).__name__}, not an object with a text.")
 

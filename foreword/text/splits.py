@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 
-FRACTIONS = (0.9, 0.05, 0.05)
+Fractions = tuple[float, float, float]
+FRACTIONS: Fractions = (0.9, 0.05, 0.05)
 
 
 def share(text: str, purpose: str = "split") -> float:
@@ -14,7 +15,7 @@ def share(text: str, purpose: str = "split") -> float:
     return (int.from_bytes(digest, "little") >> 11) / 2**53  # 53 bits: a float that is never rounded up to 1
 
 
-def split_of(text: str, fractions: tuple[float, float, float] = FRACTIONS) -> str:
+def split_of(text: str, fractions: Fractions = FRACTIONS) -> str:
     """ "train", "valid" or "test"."""
     place = share(text) * sum(fractions)
     if place < fractions[0]:

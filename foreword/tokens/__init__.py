@@ -9,6 +9,7 @@ KINDS = Registry(
         "unicode": "foreword.tokens.kinds:Unicode",
         "ascii": "foreword.tokens.kinds:Ascii",
         "word": "foreword.tokens.kinds:Word",
+        "words": "foreword.tokens.kinds:Words",
         "byte_bpe": "foreword.tokens.kinds:ByteBPE",
         "char_bpe": "foreword.tokens.kinds:CharBPE",
         "wordpiece": "foreword.tokens.kinds:WordPiece",

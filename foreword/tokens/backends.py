@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 
 from tokenizers import AddedToken, Regex, decoders, models, normalizers, pre_tokenizers, processors
 from tokenizers import Tokenizer as Backend
 
+from foreword.text.words import HAN
+from foreword.tokens.word2phrase import with_phrases
+
 END = "<|endoftext|>"
+APART = rf"[^\W_{HAN}]+(?:['’][^\W_{HAN}]+)*|[^\s\w]|_"  # a word of other letters, or a mark
 WORD_END = "</w>"
+KANA_AND_HANGUL = "\u3040-\u30ff\u31f0-\u31ff\uff66-\uff9d\uac00-\ud7a3\u1100-\u11ff"
 BERT_SPECIALS = {
     "[pad]": "[PAD]",
     "[unknown]": "[UNK]",
@@ -91,6 +97,27 @@ def words(vocabulary: dict[str, int], unknown: str, lowercase: bool) -> Backend:
     return backend
 
 
+def split_words(vocabulary: dict[str, int], unknown: str, lowercase: bool, phrases: Sequence[str] = ()) -> Backend:
+    """Words, numbers and marks apart, whatever stands between them; a newline is a word, and so is a Chinese character.
+
+    phrases: several words that are one, with a space between them.
+    """
+    backend = words(vocabulary, unknown, lowercase)
+    found = with_phrases(phrases, f"\n|[{HAN}]|{APART}")
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(found), "removed", invert=True)
+    return backend
+
+
+def segmented_words(vocabulary: list[tuple[str, float]], lowercase: bool) -> Backend:
+    """The same where words are written without spaces: of all ways to cut a stretch of Chinese into words, the likeliest."""
+    backend = Backend(models.Unigram(vocab=vocabulary, unk_id=0, byte_fallback=False))
+    if lowercase:
+        backend.normalizer = normalizers.Lowercase()
+    backend.pre_tokenizer = pre_tokenizers.Split(Regex(f"\n|[{HAN}]+|{APART}"), "removed", invert=True)
+    backend.decoder = decoders.Fuse()
+    return backend
+
+
 def lowercase_bpe(vocabulary: dict[str, int], merges: Merges, unknown: str = "<unk>") -> Backend:
     """GPT-1: lower case, BERT's split into words and punctuation, merges that see the end of a word (`</w>`)."""
     backend = Backend(
@@ -109,13 +136,16 @@ def lowercase_bpe(vocabulary: dict[str, int], merges: Merges, unknown: str = "<u
     return backend
 
 
-def wordpiece(vocabulary: dict[str, int], lowercase: bool) -> Backend:
+def wordpiece(vocabulary: dict[str, int], lowercase: bool, alone: str | None = None) -> Backend:
     """BERT: greedy longest pieces, CJK characters apart, and [CLS] ... [SEP] ... [SEP] for those who ask."""
     backend = Backend(models.WordPiece(vocab=vocabulary, unk_token="[UNK]"))
     backend.normalizer = normalizers.BertNormalizer(
-        clean_text=True, handle_chinese_chars=True, strip_accents=None, lowercase=lowercase
+        clean_text=True, handle_chinese_chars=alone != "none", strip_accents=None, lowercase=lowercase
     )
     backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    if alone == "cjk":
+        each = pre_tokenizers.Split(Regex(f"[{KANA_AND_HANGUL}]"), "isolated")
+        backend.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.BertPreTokenizer(), each])
     backend.decoder = decoders.WordPiece(prefix="##")
     add_specials(backend, [BERT_SPECIALS[name] for name in ("[pad]", "[unknown]", "[cls]", "[separator]", "[mask]")])
     backend.post_processor = processors.TemplateProcessing(

@@ -6,9 +6,12 @@ the others are lossy, so their scores compare with the former only per byte of w
 
 from __future__ import annotations
 
+import importlib
 import json
+import math
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import ClassVar, Literal
 
 from pydantic import Field
@@ -17,12 +20,17 @@ from tokenizers import pre_tokenizers, trainers
 
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
+from foreword.basics.progress import say
 from foreword.basics.spec import Spec
-from foreword.tokens import backends
+from foreword.text.words import HAN, has_chinese, mostly_chinese
+from foreword.tokens import backends, conversions
 from foreword.tokens.backends import BERT_SPECIALS, END, WORD_END
+from foreword.tokens.conversions import Conversion
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.word2phrase import find_phrases, pattern
 
 UNKNOWN = "<unk>"
+_PIECES = re.compile(f"\n|[{HAN}]+|{backends.APART}")
 OPEN_ENDED = {"[end]": END, "[begin]": END}  # GPT-2: one token between documents, both end and beginning
 
 
@@ -31,6 +39,16 @@ class TokenizerSpec(Spec):
 
     kind: str
     lossless: ClassVar[bool] = True
+    characters: list[Conversion] | None = None  # read as others: traditional Chinese as simplified, full width as half
+
+    def learn(self, texts: Iterator[str]) -> Tokenizer:
+        """Trained on text in the characters that it is to read; it converts every text by itself from then on."""
+        if not self.characters:
+            return self.train(texts)
+        table = conversions.table(self.characters)
+        codes = {ord(mine): theirs for mine, theirs in table.items()}
+        made = self.train(text.translate(codes) for text in texts)
+        return Tokenizer(made.backend, made.kind, False, made.specials, table)
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         raise TypeError(f"{type(self).__name__} does not say how it is trained")
@@ -118,10 +136,79 @@ class Word(TokenizerSpec):
         ordered = sorted(
             (word for word, times in seen.items() if times >= self.minimum), key=lambda word: (-seen[word], word)
         )
-        pieces = [UNKNOWN, *ordered[: self.vocabulary and self.vocabulary - 2]]
+        return self.of([UNKNOWN, *ordered[: self.vocabulary and self.vocabulary - 2]], END)
+
+    def of(self, pieces: Sequence[str], end: str) -> Tokenizer:
+        """The tokenizer of these words, in the order of their ids; "<unk>" and `end` are added if they are not among them."""
         backend = backends.words({piece: id for id, piece in enumerate(pieces)}, UNKNOWN, self.lowercase)
+        backends.add_specials(backend, [UNKNOWN, end])
+        return self._tokenizer(backend, {"[unknown]": UNKNOWN, "[end]": end, "[begin]": end})
+
+
+class Words(TokenizerSpec):
+    """Lower-case words and marks, each apart, the most frequent first; Chinese by words (jieba) or characters.
+
+    jieba is asked while it is trained, never afterwards: text is cut into the likeliest of the words it found.
+    """
+
+    kind: Literal["words"] = "words"
+    lossless: ClassVar[bool] = False
+    vocabulary: int | None = None  # None: every word seen at least `minimum` times
+    minimum: int = Field(default=1, ge=1)
+    lowercase: bool = True
+    chinese: Literal["words", "characters"] = "words"
+    phrases: int = Field(default=0, ge=0)  # passes that join words into phrases ("new york"), two words in each
+    phrase_score: float = 100.0  # above which they are joined
+    phrase_discount: int = 5  # of the times that two words stand together: rare pairs are no phrases
+
+    def train(self, texts: Iterator[str]) -> Tokenizer:
+        if self.vocabulary is not None:
+            self._room_for(self.vocabulary, 3, "<unk>, an end and a word")
+        kept = [text.lower() if self.lowercase else text for text in texts]
+        cut = _jieba() if self.chinese == "words" and mostly_chinese(text[:1000] for text in kept[:500]) else None
+        seen: Counter[str] = Counter()
+        joined = [] if cut else self._phrases(kept)
+        pieces_of = pattern(joined, _PIECES.pattern) if joined else _PIECES
+        for text in kept:
+            for piece in pieces_of.findall(text):
+                seen.update([piece] if not has_chinese(piece) else cut(piece) if cut else list(piece))
+        del seen[UNKNOWN], seen[END]
+        ordered = sorted(
+            (word for word, times in seen.items() if times >= self.minimum), key=lambda word: (-seen[word], word)
+        )
+        pieces = [UNKNOWN, *ordered[: self.vocabulary and self.vocabulary - 2]]
+        if cut is None:
+            known = [piece for piece in pieces if " " in piece]
+            words = {piece: id for id, piece in enumerate(pieces)}
+            backend = backends.split_words(words, UNKNOWN, self.lowercase, known)
+        else:
+            total = sum(seen[piece] for piece in pieces[1:])
+            scores = [(piece, round(math.log(seen[piece] / total), 3)) for piece in pieces[1:]]  # as they are read back
+            backend = backends.segmented_words([(UNKNOWN, 0.0), *scores], self.lowercase)
         backends.add_specials(backend, [UNKNOWN, END])
         return self._tokenizer(backend, {"[unknown]": UNKNOWN, **OPEN_ENDED})
+
+    def _phrases(self, texts: Sequence[str]) -> list[str]:
+        return find_phrases(texts, _PIECES.pattern, self.phrases, self.phrase_score, self.phrase_discount)
+
+
+def with_words(words: Sequence[str], lowercase: bool = True) -> Tokenizer:
+    """A `words` tokenizer of these words, in this order."""
+    pieces = dict.fromkeys([UNKNOWN, *words])
+    backend = backends.split_words({piece: id for id, piece in enumerate(pieces)}, UNKNOWN, lowercase)
+    backends.add_specials(backend, [UNKNOWN, END])
+    return Words(lowercase=lowercase)._tokenizer(backend, {"[unknown]": UNKNOWN, **OPEN_ENDED})
+
+
+def _jieba() -> Callable[[str], list[str]] | None:
+    """What cuts Chinese into words; None, and a line on stderr, where the package is not there."""
+    try:
+        jieba = importlib.import_module("jieba")
+    except ImportError:
+        say("the package jieba is not here: each Chinese character is a word. pip install jieba, and words are words.")
+        return None
+    jieba.setLogLevel("ERROR")
+    return jieba.lcut
 
 
 class ByteBPE(TokenizerSpec):
@@ -183,13 +270,17 @@ class CharBPE(TokenizerSpec):
 
 
 class WordPiece(TokenizerSpec):
-    """BERT: pieces of words, `##` inside; CJK characters stand alone; [PAD] [UNK] [CLS] [SEP] [MASK] are 0 to 4."""
+    """BERT: pieces of words, `##` inside; CJK characters stand alone; [PAD] [UNK] [CLS] [SEP] [MASK] are 0 to 4.
+
+    `alone`: the ideographs (BERT), kana and Hangul too ("cjk"), or none: a run of them is split into pieces like a word.
+    """
 
     kind: Literal["wordpiece"] = "wordpiece"
     lossless: ClassVar[bool] = False
     vocabulary: int = 8192  # at most
     minimum: int = Field(default=1, ge=1)  # as of byte BPE
     lowercase: bool = True
+    alone: Literal["cjk", "none"] | None = None  # the ideographs by default
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         kept = list(texts)
@@ -203,13 +294,13 @@ class WordPiece(TokenizerSpec):
                 special_tokens=first,
                 continuing_subword_prefix="##",
             )
-            empty = backends.wordpiece({special: id for id, special in enumerate(specials)}, self.lowercase)
+            empty = backends.wordpiece({special: id for id, special in enumerate(specials)}, self.lowercase, self.alone)
             return _trained(empty, trainer, iter(kept))
 
         alphabet = _alphabet(train, specials)
         self._room_for(self.vocabulary, len(alphabet), "the characters, at the start of and inside words,")
         pieces = train(self.vocabulary, alphabet)["vocab"]
-        return self._tokenizer(backends.wordpiece(pieces, self.lowercase), BERT_SPECIALS)
+        return self._tokenizer(backends.wordpiece(pieces, self.lowercase, self.alone), BERT_SPECIALS)
 
 
 class Unigram(TokenizerSpec):

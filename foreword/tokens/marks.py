@@ -72,7 +72,7 @@ def encode_with_marks(
 
 def encode_page(tokenizer: Tokenizer, page: Page, names: tuple[str, ...]) -> Encoded:
     """The same for all texts of a page at once."""
-    if not names:
+    if not set(names) & set(MARKS):
         ids, numbers = tokenizer.encode_page(page)
         return Encoded(ids, numbers, np.zeros(len(ids), np.uint8))
     if tokenizer.kind == "ascii":
@@ -122,9 +122,10 @@ def marked_in_python(
         ends = np.maximum.accumulate(spans[:, 1])
         places = lasts = np.arange(len(codes) + 1)
     flags = np.zeros(len(ends), np.uint8)
-    for bit, name in enumerate(names):
+    for name in (name for name in MARKS if name in names):
+        bit = names.index(name)
         if name == "word_start":
-            found = np.searchsorted(ends, places[_word_starts(codes)], side="right")
+            found = np.searchsorted(ends, places[word_starts(codes)], side="right")
         else:
             last = lasts[_sentence_ends(text, codes)]
             found = np.searchsorted(ends, last, side="right")
@@ -134,7 +135,7 @@ def marked_in_python(
     return Encoded(ids, numbers, flags)
 
 
-def _word_starts(codes: np.ndarray) -> np.ndarray:
+def word_starts(codes: np.ndarray) -> np.ndarray:
     """The characters at which a word begins."""
     kinds = _classes[codes]
     if (kinds == UNSEEN).any():

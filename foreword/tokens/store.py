@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +27,9 @@ FORMAT = 1
 SPLITS = ("train", "valid", "test")
 PER_DOCUMENT = ("ends", "bytes", "characters", "words")
 HEADER = 128  # bytes before the numbers in an .npy file
+LONG = (
+    1 << 14
+)  # tokens: longer stretches are read, not mapped. Who reads all of a large store would have all of it in memory
 OPEN_AT_ONCE = 64  # a mapped file keeps a file descriptor, and a large corpus has thousands of shards
 
 
@@ -73,8 +77,14 @@ class StoreContent(TypedDict):
     sources: SourceContent
     unknown: int
     dropped: int
+    corpora: NotRequired[list[JsonObject]]  # short cards of the corpora that `corpus build` made
     given: NotRequired[dict[str, list[str]]]  # the files of each split, where the splits were given
     splits: dict[str, SplitContent]
+
+
+def is_store(path: Path) -> bool:
+    """Whether a folder is a store; anything else is text."""
+    return (path / "store.json").is_file()
 
 
 class TokenStore:
@@ -164,8 +174,8 @@ class TokenStore:
         return np.load(self.folder / self.split / "counts.npy")
 
     def vocabulary(self) -> Vocabulary:
-        """The tokenizer's, with how often each id occurs here."""
-        return replace(self.tokenizer.vocabulary(), counts=self.counts)
+        """The tokenizer's, with how often each id occurs here, and in how many documents."""
+        return replace(self.tokenizer.vocabulary(), counts=self.counts, documents=self.documents)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """The ids from `start` to `stop` as int64, across shards."""
@@ -181,6 +191,10 @@ class TokenStore:
         bit = self.marks.index(name)
         return (self._across("marks", start, stop) >> bit & 1).astype(bool)
 
+    def texts(self) -> Iterator[str]:
+        """The documents, decoded."""
+        return (self.tokenizer.decode(self.document(i)) for i in range(self.documents))
+
     def document(self, i: int) -> np.ndarray:
         """The ids of document `i`, without its final [end]."""
         i = range(self.documents)[i]
@@ -194,11 +208,18 @@ class TokenStore:
         parts = []
         while start < stop:
             begin, end = int(self._starts[first]), int(self._starts[first + 1])
-            parts.append(self._map(f"{self.shards[first]['name']}.{what}")[start - begin : min(stop, end) - begin])
+            parts.append(self._some(f"{self.shards[first]['name']}.{what}", start - begin, min(stop, end) - begin))
             start, first = min(stop, end), first + 1
         if not parts:
             return np.empty(0, np.uint8 if what == "marks" else np.int64)
         return np.concatenate(parts) if len(parts) > 1 else np.array(parts[0])
+
+    def _some(self, name: str, start: int, stop: int) -> np.ndarray:
+        if stop - start < LONG:
+            return self._map(name)[start:stop]
+        dtype = np.dtype(np.uint8 if name.endswith(".marks") else self.content["dtype"])
+        path, offset = self.folder / self.split / f"{name}.npy", HEADER + start * dtype.itemsize
+        return np.fromfile(path, dtype, stop - start, offset=offset)
 
     def _map(self, name: str) -> np.ndarray:
         if name in self._mapped:
@@ -244,7 +265,7 @@ class TokenStore:
 
 def read_content(folder: Path) -> StoreContent:
     """store.json, checked to be of this format."""
-    if not (folder / "store.json").is_file():
+    if not is_store(folder):
         raise Fault(
             f"{folder} is not a token store: it has no store.json." if folder.exists() else f"{folder} is not there.",
             "Make one:  foreword tokens TEXT --out FOLDER",

@@ -43,14 +43,23 @@ CUSTOMARY = {
 # transformers builds these classes' machinery itself; any other is opened as tokenizer.json says
 CLASSES = {"byte_bpe": "GPT2Tokenizer", "char_bpe": "OpenAIGPTTokenizer", "wordpiece": "BertTokenizer"}
 
+_WRITTEN = re.compile(r"\n|\S+")  # words and newlines, as the word tokenizer has them
 UNEVEN = re.compile(r"[^\S\n]{2,}|[^\S\n ]")  # white space between words that is more than a space or a newline
 
 
 class Tokenizer:
     """A kind, its machinery, and the names of its special tokens."""
 
-    def __init__(self, backend: Backend, kind: str, lossless: bool, specials: dict[str, str]):
+    def __init__(
+        self,
+        backend: Backend,
+        kind: str,
+        lossless: bool,
+        specials: dict[str, str],
+        characters: dict[str, str] | None = None,
+    ):
         self.backend, self.kind, self.lossless, self.specials = backend, kind, lossless, specials
+        self.characters = characters or {}  # written as others before anything else is done: 後 as 后
         backend.no_padding()
         backend.no_truncation()
         # text that looks like a special ("<|endoftext|>" in a web page) stays text
@@ -74,6 +83,7 @@ class Tokenizer:
 
     def encode_many(self, texts: list[str]) -> list[np.ndarray]:
         """The ids of each text, int64, in one call to the library."""
+        texts = [self.converted(text) for text in texts] if self.characters else texts
         if self._ids_are_bytes:
             return [np.frombuffer(utf8(text), np.uint8).astype(np.int64) for text in texts]
         if sum(map(len, texts)) < quick.WORTH:
@@ -83,6 +93,8 @@ class Tokenizer:
 
     def encode_page(self, page: Page) -> quick.Ids:
         """The ids of all texts of the page behind one another, uint32, and how many each text has."""
+        if self.characters:
+            page = Page.of([self.converted(text) for text in page.texts])
         if self._ids_are_bytes:
             return page.letters().astype(np.uint32), page.sizes
         if page.size >= quick.WORTH and self._quick is not None:
@@ -98,8 +110,12 @@ class Tokenizer:
         """Ids, and for each the characters of the text it stands for: [tokens, 2], first and one past the last."""
         return [
             (np.asarray(encoding.ids, np.int64), np.asarray(encoding.offsets, np.int64).reshape(-1, 2))
-            for encoding in self._batch(texts, offsets=True)
+            for encoding in self._batch([self.converted(text) for text in texts], offsets=True)
         ]
+
+    def converted(self, text: str) -> str:
+        """The text in the characters that it reads: as many as before, so that places stay what they are."""
+        return text.translate(self._characters) if self.characters else text
 
     def decode(self, ids: Sequence[int] | np.ndarray, keep_specials: bool = False) -> str:
         """The text; [unknown] stays visible, the other specials only if they are to be kept."""
@@ -118,13 +134,18 @@ class Tokenizer:
 
     def keeps(self, text: str, ids: Sequence[int] | np.ndarray) -> bool:
         """Whether its ids hold all of a text. Of words: each is known, or is "<unk>" in the text already, one space apart."""
+        return self.lossless or self.unknown_words(text, ids) == []
+
+    def unknown_words(self, text: str, ids: Sequence[int] | np.ndarray) -> list[str] | None:
+        """What a text has in the places of "unknown", if that is all that its ids leave open; None: they lose more."""
         if self.lossless or self.kind != "word":
-            return self.lossless
+            return [] if self.lossless else None
         if UNEVEN.search(text.strip()) or (self.backend.normalizer is not None and text != text.lower()):
-            return False
-        return int((np.asarray(ids) == self.special("[unknown]")).sum()) == text.split().count(
-            self.specials["[unknown]"]
-        )
+            return None
+        written, known = _WRITTEN.findall(text), np.asarray(ids) != self.special("[unknown]")
+        if len(written) != len(known):
+            return None
+        return [word for word, met in zip(written, known) if not met and word != self.specials["[unknown]"]]
 
     def special(self, name: str) -> int:
         if name not in self.specials:
@@ -146,11 +167,12 @@ class Tokenizer:
         end = named.get("[end]", -1)
         spoken = {id for name, id in named.items() if name in ("[end]", "[unknown]") or name.startswith("[span")}
         silent = {*named.values(), *self._special_ids} - spoken
-        return Vocabulary(len(self), end, tuple(sorted(silent)), self._pieces)
+        return Vocabulary(len(self), end, tuple(sorted(silent)), self._pieces, unknown=named.get("[unknown]", -1))
 
     @cached_property
     def fingerprint(self) -> str:
-        canonical = json.dumps([json.loads(self.backend.to_str()), self.specials], sort_keys=True, ensure_ascii=False)
+        parts = [json.loads(self.backend.to_str()), self.specials, *([self.characters] if self.characters else [])]
+        canonical = json.dumps(parts, sort_keys=True, ensure_ascii=False)
         return hashlib.blake2b(canonical.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
     @property
@@ -184,7 +206,7 @@ class Tokenizer:
         backend = _backend(folder, config)
         ours = config.get("foreword")
         if isinstance(ours, dict) and {"kind", "lossless", "specials"} <= ours.keys():
-            return cls(backend, ours["kind"], ours["lossless"], ours["specials"])
+            return cls(backend, ours["kind"], ours["lossless"], ours["specials"], ours.get("characters"))
         kind, lossless = _kind(json.loads(backend.to_str()))
         return cls(backend, kind, lossless, _specials(backend, config))
 
@@ -202,6 +224,8 @@ class Tokenizer:
             config["do_lower_case"] = bool(json.loads(self.backend.normalizer.__getstate__())["lowercase"])
         config["clean_up_tokenization_spaces"] = False
         config["foreword"] = {"kind": self.kind, "lossless": self.lossless, "specials": self.specials}
+        if self.characters:
+            config["foreword"]["characters"] = self.characters
         return config
 
     def _batch(self, texts: list[str], offsets: bool) -> list[Any]:
@@ -212,6 +236,10 @@ class Tokenizer:
             for text in texts:
                 utf8(text)  # says which character it was
             raise
+
+    @cached_property
+    def _characters(self) -> dict[int, str]:
+        return {ord(mine): theirs for mine, theirs in self.characters.items()}
 
     @cached_property
     def _quick(self) -> quick.Encode | None:

@@ -10,32 +10,33 @@ from collections.abc import Sequence
 import numpy as np
 
 from foreword.text.document import Document
-from foreword.tokens.marks import encode_with_marks
+from foreword.tokens.page import Page
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.tokens.units import Units, encode_marked
 
 SKIPPED = "skipped"  # the mark of tokens whose turn is read but not learned
+ANSWERS = "answers"  # and of those whose turn is said by another than the first speaker
 
 
 def encode_documents(
-    tokenizer: Tokenizer, documents: Sequence[Document], marks: tuple[str, ...]
+    tokenizer: Tokenizer, documents: Sequence[Document], marks: tuple[str, ...], units: Units | None = None
 ) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """The ids of each document, without its last [end], and their marks; a dialogue's turns are separated by [end]."""
-    in_text = tuple(name for name in marks if name != SKIPPED)
-    if SKIPPED not in marks:
-        return encode_with_marks(tokenizer, [document.text for document in documents], in_text)
     end, bit = tokenizer.special("[end]"), np.uint8(1 << marks.index(SKIPPED))
+    answers = np.uint8(1 << marks.index(ANSWERS)) if ANSWERS in marks else np.uint8(0)
     found = [document.dialogue for document in documents if document.dialogue]
-    pieces, flags = encode_with_marks(tokenizer, [turn for one in found for turn in one.turns], in_text)
+    said = Page.of([turn for one in found for turn in one.turns])
+    pieces, flags = encode_marked(tokenizer, said, marks, units).by_text()
     ids, carried, at = [], [], 0
     for one in found:
         parts: list[np.ndarray] = []
         bits: list[np.ndarray] = []
-        for number, learned in enumerate(one.learned):
+        for number, (learned, other) in enumerate(zip(one.learned, one.answers)):
             if number:
                 parts.append(np.asarray([end]))
                 bits.append(np.zeros(1, np.uint8))
             parts.append(pieces[at])
-            bits.append(flags[at] if learned else flags[at] | bit)
+            bits.append(flags[at] | (bit * (not learned)) | (answers * other))
             at += 1
         ids.append(np.concatenate(parts).astype(np.int64))
         carried.append(np.concatenate(bits).astype(np.uint8))

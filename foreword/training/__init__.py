@@ -16,8 +16,11 @@ OPTIMIZERS = Registry(
         "adamw": "foreword.training.optimizers:AdamW",
         "adam": "foreword.training.optimizers:Adam",
         "adamax": "foreword.training.optimizers:Adamax",
+        "adagrad": "foreword.training.optimizers:Adagrad",
         "sgd": "foreword.training.optimizers:SGD",
         "muon": "foreword.training.optimizers:MuonAndAdam",
+        "adafactor": "foreword.training.adafactor:AdafactorSpec",
+        "lamb": "foreword.training.lamb:Lamb",
     },
 )
 SCHEDULES = Registry(
@@ -28,5 +31,6 @@ SCHEDULES = Registry(
         "cosine": "foreword.training.schedules:Cosine",
         "warm_down": "foreword.training.schedules:WarmDown",
         "inverse_root": "foreword.training.schedules:InverseRoot",
+        "inverse": "foreword.training.schedules:Inverse",
     },
 )

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal
+from collections.abc import Iterable, Mapping
+from typing import Literal, Protocol
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from foreword.basics.budget import byte_size
+from foreword.basics.messages import Fault
 from foreword.batches.row import Row
-from foreword.counts.model import CountModel
 from foreword.objectives.base import Objective
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 from foreword.training.learner import StepReport, TrainingSpec
+
+
+class Counted(Protocol):
+    """What it takes to learn by counting: a count model, a table of co-occurrences."""
+
+    def bounded(self, memory: int, cluster: str = "") -> None:
+        """Count in so many bytes of memory, about; the rest lies on disk meanwhile."""
+
+    def count(self, ids: np.ndarray) -> int:
+        """Add one run of the text; how many tokens it had."""
+
+    def estimate(self, held_out: np.ndarray | None = None) -> None:
+        """Turn counts into what is asked for."""
+
+    def counted(self) -> dict[str, np.ndarray]:
+        """All that was counted so far."""
+
+    def recount(self, saved: dict[str, np.ndarray]) -> None:
+        """Go on from what `counted` gave."""
 
 
 class CountTraining(TrainingSpec):
@@ -22,15 +42,28 @@ class CountTraining(TrainingSpec):
     budget: str = "1epochs"
     log: int = 100
     valid_batches: int = 4  # runs of held-out text on which weights are fitted
+    memory: str = "1GB"  # that counting may take, about; what does not fit lies on disk meanwhile (TMPDIR)
+    cluster: str = ""  # a Ray cluster that counts the shards of a long text: auto, or its address
+
+    def faults(self) -> list[tuple[str, str]]:
+        found = super().faults()
+        try:
+            byte_size(self.memory)
+        except Fault as fault:
+            found.append(("memory", fault.what))
+        return found
 
     def learner(
-        self, model: CountModel, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
+        self, model: Counted, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
     ) -> CountLearner:
+        model.bounded(byte_size(self.memory), self.cluster)
+        if prepare := getattr(objective, "prepare", None):  # it says what is counted
+            prepare(model)
         return CountLearner(model)
 
 
 class CountLearner:
-    def __init__(self, model: CountModel):
+    def __init__(self, model: Counted):
         self.model = model
 
     def collate(self, rows: list[Row]) -> list[Row]:
@@ -48,7 +81,7 @@ class CountLearner:
         return {}  # it has nothing to say before everything is counted
 
     def save(self) -> dict[str, Tensor]:
-        return {name: torch.from_numpy(np.array(array)) for name, array in self.model.counted().items()}
+        return {name: torch.from_numpy(array) for name, array in self.model.counted().items()}
 
-    def restore(self, saved: dict[str, Tensor]) -> None:
+    def restore(self, saved: Mapping[str, Tensor]) -> None:
         self.model.recount({name: tensor.numpy() for name, tensor in saved.items()})

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import subprocess
 import sys
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Literal
 
@@ -16,6 +17,8 @@ import torch
 from foreword.basics.files import cache_folder, write_json
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.kernels import build
+from foreword.training.processes import join
+from foreword.training.ranks import Ranks
 
 Compile = Literal["auto", "on", "off"]
 PRECISIONS: dict[str, torch.dtype] = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -32,10 +35,16 @@ class Hardware:
     compile: Compile = "off"
     prefetch: bool = True  # the next batch is made while the network learns from this one
     auto_batch: bool = False  # a batch too large for the memory is taken in parts
+    ranks: Ranks = field(default_factory=Ranks)  # the processes that train together; one by default
 
     @classmethod
     def choose(
-        cls, device: str = "auto", precision: str = "auto", compile: str = "auto", auto_batch: bool = False
+        cls,
+        device: str = "auto",
+        precision: str = "auto",
+        compile: str = "auto",
+        auto_batch: bool = False,
+        shard: bool = False,
     ) -> Hardware:
         """The best there is, or what was asked for; what is not there is said, with what is."""
         there = devices()
@@ -57,11 +66,17 @@ class Hardware:
             precision = best_precision(device)
         elif precision not in (able := precisions(device)):
             raise Fault(f"{device} cannot multiply in {precision}.", f"Available here: {', '.join(able)}.")
-        return cls(device, precision, compile, True, auto_batch)  # type: ignore[arg-type]
+        ranks = join(shard, device.startswith("cuda"))
+        if device == "cuda" and ranks.world > 1:
+            device = f"cuda:{os.environ['LOCAL_RANK']}"
+            torch.cuda.set_device(device)
+        return cls(device, precision, compile, True, auto_batch, ranks)  # type: ignore[arg-type]
 
     def __str__(self) -> str:
         threads = torch.get_num_threads()
         here = f"{self.device} ({threads} thread{'s' * (threads > 1)})" if self.device == "cpu" else self.device
+        if (ranks := self.ranks).world > 1:
+            here += f" x {ranks.world} processes" + (", the weights shared out" if ranks.sharded else "")
         return f"{here}, {self.precision}" + (", without kernels (FOREWORD_KERNELS=off)" if build.off() else "")
 
     def seed(self, number: int) -> None:

@@ -65,7 +65,7 @@ class Learner(Protocol):
     def save(self) -> dict[str, Tensor]:
         """All that is needed to go on from here, as named tensors."""
 
-    def restore(self, saved: dict[str, Tensor]) -> None:
+    def restore(self, saved: Mapping[str, Tensor]) -> None:
         """Go on from what `save` gave."""
 
 
@@ -91,6 +91,10 @@ class TrainingSpec(Spec):
     @classmethod
     def _written(cls, value: Any) -> Any:
         return str(value) if value.__class__ is int else value  # a whole number counts steps
+
+    def spending(self, tokens: float) -> Budget:
+        """The budget over a text of so many tokens."""
+        return Budget.parse(self.budget)
 
     def learner(
         self, model: Any, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
+
+from foreword.training.ranks import local
 
 if TYPE_CHECKING:
     from foreword.objectives.base import Batch
@@ -21,7 +22,6 @@ SPARE = 0.9  # of the free memory; the rest is for what cannot be measured
 BACKWARD = 1.25  # what the backward pass holds for a moment, beside what was kept for it, is a quarter more
 PROCESS = 2**30  # bytes of a training process beside its model: libraries, examples, a batch on its way
 WEIGHT = 16  # bytes of a weight that learns: itself, its gradient, and AdamW's two moments
-TRIM, THRESHOLD = -1, -3  # M_TRIM_THRESHOLD and M_MMAP_THRESHOLD of malloc.h
 
 
 def rows_that_fit(free: int, fixed: float, row: int) -> int:
@@ -62,13 +62,11 @@ def kept_for_backward(parameters: Iterable[Tensor]) -> Iterator[Kept]:
 
 def largest_part(learner: GradientLearner, batch: Batch, free: int) -> int:
     """The most rows like these that one pass can take: measured on one row and on two."""
-    if batch.size <= 2:
-        return batch.size  # measuring would cost as much as trying
     one, two = kept_by(learner, batch.rows(0, 1)), kept_by(learner, batch.rows(0, 2))
     each = max(two - one, 1)
     # gradients, and what the optimizers remember (two numbers for each at most), if they are not there yet
     copies = 1 if any(optimizer.state for optimizer in learner.optimizers) else 3
-    fixed = copies * sum(p.numel() * p.element_size() for p in learner.model.parameters())
+    fixed = copies * sum(local(p).numel() * p.element_size() for p in learner.model.parameters())
     return min(batch.size, rows_that_fit(free, fixed + max(one - each, 0), each))
 
 
@@ -80,26 +78,10 @@ def kept_by(learner: GradientLearner, batch: Batch) -> int:
         kept_for_backward(learner.model.parameters()) as kept,
         learner.hardware.autocast(),
     ):
-        loss = learner.objective.loss(learner.model, batch.to(learner.hardware.device))
+        loss = learner.passes(batch.to(learner.hardware.device))
     found = kept.bytes
     del loss
     return found
-
-
-def give_back_memory(at_least: int = 4 * 2**20) -> None:
-    """Large tensors go back to the system when they are done with (glibc would keep them, in pieces: a tenth more)."""
-    _tell_malloc(THRESHOLD, at_least)
-
-
-def keep_memory() -> None:
-    """What the tensors of one step leave free stays with the process: the next step would only ask for it again."""
-    _tell_malloc(THRESHOLD, 32 * 2**20)  # the most that glibc allows
-    _tell_malloc(TRIM, 2**31 - 1)
-
-
-def _tell_malloc(parameter: int, value: int) -> None:
-    with suppress(OSError, AttributeError):  # another system than one with glibc
-        ctypes.CDLL(None).mallopt(parameter, value)
 
 
 def free_memory(device: str) -> int:

@@ -1,15 +1,15 @@
-"""Online learning: a table of vectors that is updated after every example, on one machine, without torch."""
+"""Online learning: a table of vectors that is updated after every example, on one machine, without gradients of torch's."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Literal, Protocol, runtime_checkable
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal, Protocol, runtime_checkable
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from foreword.basics.seeds import chance, number_of
+from foreword.basics.budget import Budget
+from foreword.basics.seeds import number_of
 from foreword.batches.row import Row
 from foreword.objectives.base import Objective
 from foreword.tokens.tokenizer import Tokenizer
@@ -22,19 +22,39 @@ from foreword.vectors.table import VectorTable
 class OnlineObjective(Protocol):
     """What it takes to learn example by example."""
 
-    def noise(self, table: VectorTable) -> np.ndarray: ...
+    def prepare(self, table: Any) -> Any:
+        """What is made once for a table."""
 
     def learn(
-        self, table: VectorTable, ids: np.ndarray, rate: float, noise: np.ndarray, draw: np.random.Generator
-    ) -> tuple[float, int]: ...
+        self, table: Any, made: Any, rows: Sequence[Row], rate: float, seed: int, threads: int
+    ) -> tuple[float, int]:
+        """(what a sample of the guesses cost in nats, how many those were)"""
 
 
 class OnlineTraining(TrainingSpec):
     kind: Literal["online"] = "online"
     budget: str = "5epochs"
-    batch_size: int = 16  # texts between two looks at the clock
+    least: str = "4Mtok"  # with the default budget, little text is read more often, until so much is read
+    most: int = 30  # times at most: then its words are known by heart
+    batch_size: int = 1  # rows between two looks at the clock
     learning_rate: float = 0.025  # falls in a straight line to `floor` of itself
     floor: float = 1e-4
+    threads: int = 1  # several update the same table at once: quicker, and no two runs are quite the same
+    log: int = 100
+
+    def faults(self) -> list[tuple[str, str]]:
+        found = super().faults()
+        if self.threads < 1:
+            found.append(("threads", f"threads must be at least 1 (it says {self.threads})."))
+        return found
+
+    def spending(self, tokens: float) -> Budget:
+        """The budget over a text of so many tokens."""
+        budget = super().spending(tokens)
+        if self.budget != type(self).model_fields["budget"].default:
+            return budget
+        passes = min(float(self.most), Budget.parse(self.least).amount / max(tokens, 1.0))
+        return budget if passes <= budget.amount else Budget.parse(f"{round(passes, 2):g}epochs")
 
     def learner(
         self, model: VectorTable, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
@@ -47,7 +67,7 @@ class OnlineTraining(TrainingSpec):
 class OnlineLearner:
     def __init__(self, spec: OnlineTraining, model: VectorTable, objective: OnlineObjective):
         self.spec, self.model, self.objective = spec, model, objective
-        self.noise = objective.noise(model)
+        self.made = objective.prepare(model)
         model.begin(spec.seed)
 
     def collate(self, rows: list[Row]) -> list[Row]:
@@ -55,9 +75,8 @@ class OnlineLearner:
 
     def step(self, batch: list[Row], step: int, spent: float, tokens: int = 0) -> StepReport:
         rate = self.spec.learning_rate * max(1.0 - spent, self.spec.floor)
-        draw = chance(number_of("step", self.spec.seed, step))  # all chance in step n comes from (seed, n)
-        found = [self.objective.learn(self.model, row.ids, rate, self.noise, draw) for row in batch]
-        nats, guesses = (sum(numbers) for numbers in zip(*found))
+        seed = number_of("step", self.spec.seed, step)  # all chance in step n comes from (seed, n)
+        nats, guesses = self.objective.learn(self.model, self.made, batch, rate, seed, self.spec.threads)
         return StepReport(sum(len(row.ids) for row in batch), {"loss": nats / max(guesses, 1), "learning_rate": rate})
 
     def finish(self, held_out: Iterable[list[Row]]) -> None:
@@ -67,7 +86,7 @@ class OnlineLearner:
         return {}  # vectors have no bits per byte; what they are good for, tasks tell
 
     def save(self) -> dict[str, Tensor]:
-        return {name: torch.from_numpy(array.copy()) for name, array in self.model.arrays().items()}
+        return {name: torch.from_numpy(array.copy()) for name, array in self.model.state().items()}
 
-    def restore(self, saved: dict[str, Tensor]) -> None:
+    def restore(self, saved: Mapping[str, Tensor]) -> None:
         self.model.restore({name: tensor.numpy() for name, tensor in saved.items()})

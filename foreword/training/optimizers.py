@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 from foreword.basics.spec import Spec
 from foreword.networks.base import Model
 from foreword.parts.attention import Stacked
+from foreword.training.ranks import gather, local, share
 
 
 class OptimizerSpec(Spec):
@@ -24,6 +25,10 @@ class OptimizerSpec(Spec):
     def remembers(self, model: Model) -> int:
         """How many numbers it keeps beside the parameters, once it has taken a step."""
         return 2 * sum(parameter.numel() for parameter in model.parameters())
+
+    def needs_whole(self, model: Model) -> list[int]:
+        """Numbers of each group of parameters that a step takes whole and together, where processes share them out."""
+        return []
 
     def faults(self) -> list[tuple[str, str]]:
         if self.learning_rate <= 0:
@@ -96,6 +101,23 @@ class Adamax(OptimizerSpec):
         return [torch.optim.Adamax(groups(model.parameters(), 0.0), self.learning_rate, self.betas, self.epsilon)]
 
 
+class Adagrad(OptimizerSpec):
+    """Steps divided by the root of all squared gradients so far (Duchi et al. 2011)."""
+
+    kind: Literal["adagrad"] = "adagrad"
+    accumulated: float = 1.0  # before the first step, which would be huge from 0
+
+    def build(self, model: Model) -> list[Optimizer]:
+        return [
+            torch.optim.Adagrad(
+                groups(model.parameters(), 0.0), self.learning_rate, initial_accumulator_value=self.accumulated
+            )
+        ]
+
+    def remembers(self, model: Model) -> int:
+        return sum(parameter.numel() for parameter in model.parameters())
+
+
 class SGD(OptimizerSpec):
     kind: Literal["sgd"] = "sgd"
     momentum: float = 0.0
@@ -118,11 +140,7 @@ class MuonAndAdam(OptimizerSpec):
     adam: AdamW = AdamW(learning_rate=3e-3, betas=(0.9, 0.95), epsilon=1e-10, weight_decay=0.0)
 
     def build(self, model: Model) -> list[Optimizer]:
-        matrices = [
-            (part.weight, part.pieces if isinstance(part, Stacked) else 1)
-            for part in model.network.modules()
-            if isinstance(part, nn.Linear)
-        ]
+        matrices = self._matrices(model)
         taken = {id(weight) for weight, _ in matrices}
         rest = self.adam.over(p for p in model.parameters() if id(p) not in taken)
         if not matrices:
@@ -132,6 +150,16 @@ class MuonAndAdam(OptimizerSpec):
     def remembers(self, model: Model) -> int:
         matrices = sum(part.weight.numel() for part in model.network.modules() if isinstance(part, nn.Linear))
         return self.adam.remembers(model) - matrices  # one number for each of a matrix, two for each of the rest
+
+    def needs_whole(self, model: Model) -> list[int]:
+        matrices = self._matrices(model)
+        alike = Muon(matrices, self.learning_rate).param_groups if matrices else []
+        return [sum(weight.numel() for weight in group["params"]) for group in alike]
+
+    def _matrices(self, model: Model) -> list[tuple[Tensor, int]]:
+        """Each with the number of maps it stacks."""
+        linear = [part for part in model.network.modules() if isinstance(part, nn.Linear)]
+        return [(part.weight, part.pieces if isinstance(part, Stacked) else 1) for part in linear]
 
 
 class Muon(Optimizer):
@@ -159,18 +187,23 @@ class Muon(Optimizer):
             if not weights:
                 continue
             rows, columns = group["shape"]
-            slopes = [weight.grad for weight in weights]
+            slopes = [local(weight.grad) for weight in weights]
             for weight in weights:
                 if not self.state[weight]:
                     self.state[weight]["momentum"] = torch.zeros_like(weight)
-            averages = [self.state[weight]["momentum"] for weight in weights]
+            averages = [local(self.state[weight]["momentum"]) for weight in weights]
             torch._foreach_lerp_(averages, slopes, 1.0 - group["momentum"])
-            ahead = torch.cat(torch._foreach_lerp(slopes, averages, group["momentum"])).view(-1, rows, columns)
-            change = orthogonal(ahead).reshape(-1, columns).split([weight.size(0) for weight in weights])
-            pace = group["lr"] * max(1.0, rows / columns) ** 0.5
+            ahead = torch._foreach_lerp(slopes, averages, group["momentum"])
+            gathered = torch.cat(
+                [gather(one, weight) for one, weight in zip(ahead, weights)]
+            )  # only a whole matrix will do
+            change = orthogonal(gathered.view(-1, rows, columns)).reshape(-1, columns)
+            each = change.split([weight.size(0) for weight in weights])
+            pace, here = group["lr"] * max(1.0, rows / columns) ** 0.5, [local(weight) for weight in weights]
             if group["weight_decay"]:
-                torch._foreach_mul_(weights, 1.0 - group["lr"] * group["weight_decay"])
-            torch._foreach_add_(weights, change, alpha=-pace)
+                torch._foreach_mul_(here, 1.0 - group["lr"] * group["weight_decay"])
+            own = [local(share(one, weight)) for one, weight in zip(each, weights)]
+            torch._foreach_add_(here, own, alpha=-pace)
 
 
 def orthogonal(x: Tensor, steps: int = 4) -> Tensor:

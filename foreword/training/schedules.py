@@ -96,6 +96,10 @@ class InverseRoot(Schedule):
     """Falls with the root of the step (Vaswani et al. 2017, eq. 3); the warm-up must be counted in steps."""
 
     kind: Literal["inverse_root"] = "inverse_root"
+    level: bool = False  # full from the first step to the end of the warm-up (Raffel et al. 2019, 3.1.2)
+
+    def factor(self, step: int, spent: float, tokens: int = 0) -> float:
+        return 1.0 if self.level and step < float(self.warmup) else super().factor(step, spent, tokens)
 
     def faults(self) -> list[tuple[str, str]]:
         if isinstance(self.warmup, int) and self.warmup > 0:
@@ -105,6 +109,16 @@ class InverseRoot(Schedule):
     def way_down(self, step: int, done: float) -> float:
         warmup = float(self.warmup)
         return math.sqrt(warmup / max(step + 1, warmup))
+
+
+class Inverse(Schedule):
+    """1 / (1 + decay * step): the rate of Bengio et al. 2003, section 3.2."""
+
+    kind: Literal["inverse"] = "inverse"
+    decay: float
+
+    def way_down(self, step: int, done: float) -> float:
+        return 1.0 / (1.0 + self.decay * step)
 
 
 class Ramp(Spec):

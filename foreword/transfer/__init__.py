@@ -7,6 +7,8 @@ INPUT_FORMATS = Registry(
     {
         "causal_transformer": "foreword.transfer.encoding:GptFormat",
         "recurrent": "foreword.transfer.encoding:GptFormat",
+        "bidirectional_recurrent": "foreword.transfer.encoding:GptFormat",
+        "window": "foreword.transfer.encoding:GptFormat",
         "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",
     },
 )

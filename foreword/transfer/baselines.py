@@ -5,7 +5,6 @@ Logistic regression (ridge regression for numbers) on counts of words, on what a
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
@@ -13,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.packages import needed
 from foreword.tasks.example import Example, Prediction
-from foreword.tasks.judging import METRICS, Scored, scored
+from foreword.tasks.judging import Scored
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import value
 from foreword.text.words import mostly_chinese
 from foreword.transfer import TRANSFER_KINDS
 from foreword.transfer.kinds import transfer_kind_of
@@ -24,13 +23,7 @@ from foreword.transfer.kinds import transfer_kind_of
 if TYPE_CHECKING:
     from foreword.transfer.kinds.base import TransferKind
 
-STRENGTHS = (
-    0.01,
-    0.1,
-    1.0,
-    10.0,
-    100.0,
-)  # C of logistic regression, 1 / alpha of ridge: the larger, the less is held back
+STRENGTHS = (0.01, 0.1, 1.0, 10.0, 100.0)  # C of logistic regression, 1 / alpha of ridge: large ones hold back little
 Embed = Callable[[Sequence[str]], np.ndarray]
 Texts = Sequence[tuple[str, ...]]
 Predict = Callable[[Sequence[Example]], list[Prediction]]
@@ -58,13 +51,7 @@ class Baseline:
 
 def library(name: str) -> Any:
     """A part of scikit-learn or scipy."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise Fault(
-            f"baselines need the package {name.split('.')[0].replace('sklearn', 'scikit-learn')}.",
-            "Install it:  pip install 'foreword[transfer]'",
-        ) from error
+    return needed(name, "transfer", "baselines need")
 
 
 # --- features -----------------------------------------------------------------------------------------------------------
@@ -131,6 +118,18 @@ class ModelVectors:
         return np.concatenate([first, second, abs(first - second), first * second], 1)
 
 
+def remembered(embed: Embed) -> Embed:
+    """The same vectors; no text is read twice."""
+    known: dict[str, np.ndarray] = {}
+
+    def vectors_of(texts: Sequence[str]) -> np.ndarray:
+        new = list(dict.fromkeys(text for text in texts if text not in known))
+        known.update(zip(new, embed(new)))
+        return np.stack([known[text] for text in texts])
+
+    return vectors_of
+
+
 # --- baselines ----------------------------------------------------------------------------------------------------------
 
 
@@ -161,7 +160,7 @@ def fitted(task: LabelledTask, features: TextFeatures, name: str) -> Baseline:
     features.fit(_texts(task.train))
     train, dev = features.of(_texts(task.train)), features.of(_texts(task.dev))
     models = [kind.regression(strength).fit(train, right) for strength in STRENGTHS]
-    on_dev = [_value(task, model.predict(dev).tolist()) for model in models]
+    on_dev = [task.measure.of(task.dev, model.predict(dev).tolist()) for model in models]
     place = int(np.argmax(on_dev))
     return judged_together(
         task,
@@ -179,7 +178,7 @@ def best_on_dev(
     rule: Callable[[Any], Callable[[Example], Prediction]],
 ) -> Baseline:
     """The number that makes the rule best on dev by the task's first metric; of equals the first."""
-    on_dev = [_value(task, list(map(rule(number), task.dev))) for number in numbers]
+    on_dev = [task.measure.of(task.dev, list(map(rule(number), task.dev))) for number in numbers]
     chosen = numbers[int(np.argmax(on_dev))]
     return judged(task, name, setting.format(chosen), rule(chosen))
 
@@ -190,15 +189,8 @@ def judged(task: LabelledTask, name: str, setting: str, answer: Callable[[Exampl
 
 def judged_together(task: LabelledTask, name: str, setting: str, predict: Predict) -> Baseline:
     predictions = predict(task.test)
-    dev = scored(task.metrics, task.labels, task.dev, predict(task.dev), interval=False)
-    test = scored(task.metrics, task.labels, task.test, predictions)
+    dev, test = task.scored(task.dev, predict(task.dev), interval=False), task.scored(task.test, predictions)
     return Baseline(name, setting, tuple(dev), tuple(test), predict, tuple(predictions))
-
-
-def _value(task: LabelledTask, predictions: Sequence[Prediction]) -> float:
-    """Of dev, by the first metric."""
-    measure = METRICS[task.metrics[0]](task.labels)
-    return value(measure.metric, measure.judge(task.dev, predictions))
 
 
 def fits_texts(kind: str) -> bool:

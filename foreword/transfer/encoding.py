@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol
 
 import numpy as np
 from tokenizers import Tokenizer as Backend
@@ -27,32 +26,32 @@ AROUND = {"[start]": "<|start|>", "[delimiter]": "<|delimiter|>", "[extract]": "
 UNLIMITED = 512  # tokens of a sequence, for a network that has no context of its own
 
 
-class InputFormat(Protocol):
+class InputFormat:
     reading: Reading
-    both_orders: bool  # a pair that has no order is read in both
-    before: int  # specials that stand before each text
+    both_orders = False  # a pair that has no order is read in both
+    before = 1  # specials that stand before each text
 
     def extended(self, tokenizer: Tokenizer) -> Tokenizer:
         """The tokenizer with the specials that stand around texts; new ones take the next ids."""
+        raise NotImplementedError
 
     def specials(self, texts: int) -> int:
         """How many stand around so many texts."""
+        return texts + 1
 
-    def sequence(self, texts: Sequence[np.ndarray], tokenizer: Tokenizer) -> EncodedText: ...
+    def sequence(self, texts: Sequence[np.ndarray], tokenizer: Tokenizer) -> EncodedText:
+        raise NotImplementedError
 
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
         """The two texts that are read for one answer."""
-
-    def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> EncodedText:
-        """At most so many ids, as a text stood in pretraining: nothing is asked of it."""
+        raise NotImplementedError
 
 
-class GptFormat:
+class GptFormat(InputFormat):
     """[start] text [extract], [start] first [delimiter] second [extract]; read at the last (Radford et al. 2018, figure 1)."""
 
     reading: Reading = "last"
     both_orders = True
-    before = 1
 
     def extended(self, tokenizer: Tokenizer) -> Tokenizer:
         if all(tokenizer.has(name) for name in AROUND):
@@ -70,9 +69,6 @@ class GptFormat:
         backend.post_processor = frame if before is None else processors.Sequence([before, frame])
         return Tokenizer(backend, tokenizer.kind, tokenizer.lossless, specials)
 
-    def specials(self, texts: int) -> int:
-        return texts + 1
-
     def sequence(self, texts: Sequence[np.ndarray], tokenizer: Tokenizer) -> EncodedText:
         parts: list[np.ndarray] = []
         for name, text in zip(["[start]", *["[delimiter]"] * (len(texts) - 1)], texts):
@@ -81,10 +77,6 @@ class GptFormat:
 
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
         return " ".join(texts), answer  # nothing separates text and question
-
-    def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> EncodedText:
-        nothing = [tokenizer.special("[end]") if tokenizer.has("[end]") else 0]
-        return EncodedText(np.asarray(text[:length] if len(text) else nothing, np.int64))
 
 
 class BareFormat(GptFormat):
@@ -103,12 +95,10 @@ class BareFormat(GptFormat):
         return EncodedText(np.concatenate(texts).astype(np.int64))
 
 
-class BertFormat:
+class BertFormat(InputFormat):
     """[cls] first [separator] second [separator], with segments; read at the first (Devlin et al. 2018, figure 4)."""
 
     reading: Reading = "first"
-    both_orders = False
-    before = 1
 
     def extended(self, tokenizer: Tokenizer) -> Tokenizer:
         if missing := [name for name in ("[cls]", "[separator]") if not tokenizer.has(name)]:
@@ -119,18 +109,12 @@ class BertFormat:
             )
         return tokenizer
 
-    def specials(self, texts: int) -> int:
-        return texts + 1
-
     def sequence(self, texts: Sequence[np.ndarray], tokenizer: Tokenizer) -> EncodedText:
         ids, segments = with_specials(Row(texts[0], 0, 0, second=texts[1] if len(texts) > 1 else None), tokenizer)
         return EncodedText(ids, segments)
 
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
         return texts[0], " ".join([*texts[1:], answer])
-
-    def alone(self, text: np.ndarray, tokenizer: Tokenizer, length: int) -> EncodedText:
-        return self.sequence([text[: length - self.specials(1)]], tokenizer)
 
 
 def input_format_of(recipe: Recipe) -> InputFormat:

@@ -23,11 +23,7 @@ def check(aux: float, layers: int | None) -> None:
     if aux:
         faults.append(Fault(f"--aux {aux:g}: what is frozen learns nothing from guessing tokens.", "Leave it out."))
     if layers is not None:
-        faults.append(
-            Fault(
-                f"--layers {layers}: those above would be drawn, and stay as they were drawn.",
-                f"To mix the first {layers} alone: --set network.trunk.layers={layers}",
-            )
-        )
+        what = f"--layers {layers}: those above would be drawn, and stay as they were drawn."
+        faults.append(Fault(what, f"To mix the first {layers} alone: --set network.trunk.layers={layers}"))
     if faults:
         raise Faults(faults)

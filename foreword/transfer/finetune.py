@@ -47,11 +47,8 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
     fresh = transfer_kind_of(task.kind).objective(task.labels, input_format.reading, DROPOUT, task.train)
     objective = continued_objective(loaded, fresh).model_dump(mode="json")
     objective["tells_padding"] = frozen
-    values["objective"] = (
-        objective
-        if not how.aux
-        else {"kind": "together", "parts": [objective, {"kind": "read_along"}], "weights": [1.0, how.aux]}
-    )
+    both = {"kind": "together", "parts": [objective, {"kind": "read_along"}], "weights": [1.0, how.aux]}
+    values["objective"] = both if how.aux else objective
     values["batches"] = {"kind": "examples"} | ({} if trunk.get("context") else {"length": UNLIMITED})
     values["training"] = {
         "kind": "gradient",
@@ -75,5 +72,5 @@ def finetune_run(
     model: str | Path, task: LabelledTask, run: RunFolder, how: Tuning, hardware: Hardware | None = None
 ) -> RunLoop:
     """All is there to begin, and nothing written."""
-    loaded = opened(model)
+    loaded = opened(model, how)
     return labelled_run(recipe_for(loaded, task, how), [task], run, loaded, how, hardware)

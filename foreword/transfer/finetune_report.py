@@ -14,11 +14,9 @@ from foreword.networks.features import trunk_of
 from foreword.report import Facts, Plot, Report, Sample, Section, Table, Text
 from foreword.report.plots import curves
 from foreword.runs.folder import RunFolder
-from foreword.tasks.confidence import Interval
 from foreword.tasks.example import groups
-from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import Metric, between, difference, signed
+from foreword.tasks.metrics import PairedDifference, between, difference
 from foreword.transfer.baselines import Baseline, judged
 from foreword.transfer.finetune import PUBLISHED
 from foreword.transfer.kinds import transfer_kind_of
@@ -29,6 +27,11 @@ CUT = 600  # characters of a text that a page shows
 WORST = 8  # mistakes on a page
 HEAD: tuple[str, ...] = ("split", "metric", "value", "95%", "of")
 BESIDE: tuple[str, ...] = ("baseline", "metric", "value", "95%", "model minus it", "95%")
+CONFIDENT = Text(
+    ["Mistakes with the highest confidence, or furthest from the label. Some may be mistakes of the labels."],
+    note=True,
+    page_only=True,
+)
 MOST = 20_000  # training examples of a baseline: more would take minutes
 
 
@@ -47,7 +50,8 @@ def report(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Report:
         sections += _answers(task, name, rows)
         lead += [_result(task, scores, found)]
     start = Path(passport["start"]["path"])
-    title = f"{start.parent.name if start.name == 'model' else start.name} on {', '.join(task.name for task in tasks.values())}"
+    model = start.parent.name if start.name == "model" else start.name
+    title = f"{model} on {', '.join(task.name for task in tasks.values())}"
     learned = learning(run.metrics(), {name: task.metrics[0] for name, task in tasks.items()})
     return Report(
         title,
@@ -77,36 +81,28 @@ class Beside:
     """A baseline, and how much better the model is on the same test examples."""
 
     baseline: Baseline
-    difference: float
-    interval: Interval
-    metric: Metric
+    difference: PairedDifference
 
     @property
     def cells(self) -> tuple[str, ...]:
         first = self.baseline.test[0]
-        return (
-            first.metric,
-            first.shown,
-            first.between,
-            signed(self.metric, self.difference),
-            between(self.metric, self.interval, True),
-        )
+        return first.metric, first.shown, first.between, *self.difference.cells
 
     def values(self) -> dict[str, object]:
         return {
             **{one.metric: one.values() for one in self.baseline.test},
-            "model_minus_baseline": {"value": self.difference, "interval": list(self.interval)},
+            "model_minus_baseline": {"value": self.difference.value, "interval": list(self.difference.interval)},
         }
 
 
 def compared(task: LabelledTask, predicted: Sequence[Any]) -> list[Beside]:
     """One answer to everything, and the best of a few seconds without a network, beside the predictions."""
-    measure = METRICS[task.metrics[0]](task.labels)
+    measure = task.measure
     mine, found = measure.judge(task.test, predicted), []
     for one in simple_baselines(task):
         theirs = measure.judge(task.test, one.predictions)
         if mine and theirs:
-            found.append(Beside(one, *difference(measure.metric, theirs, mine), measure.metric))
+            found.append(Beside(one, difference(measure.metric, theirs, mine)))
     return found
 
 
@@ -136,85 +132,50 @@ def reading_note(run: RunFolder) -> list[str]:
 
 def rows_of(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
     """Every metric of every split, with its 95% confidence interval."""
-    return [
-        (
-            split,
-            metric,
-            one["shown"],
-            " to ".join(f"{100 * bound:.1f}" for bound in one["interval"]),
-            f"{one['count']:,}",
-        )
-        for split, metrics in scores.items()
-        for metric, one in metrics.items()
-    ]
+    found: list[tuple[str, ...]] = []
+    for split, metrics in scores.items():
+        for metric, one in metrics.items():
+            bounds = " to ".join(f"{100 * bound:.1f}" for bound in one["interval"])
+            found.append((split, metric, one["shown"], bounds, f"{one['count']:,}"))
+    return found
 
 
 def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]], beside: Sequence[Beside]) -> str:
     name = task.metrics[0]
     one = scores["test"][name]
-    bounds = between(METRICS[name](task.labels).metric, one["interval"])
+    bounds = between(task.measure.metric, one["interval"])
     found = f"{task.name}: {name} {one['shown']} on test (95% confidence interval {bounds}, {one['count']:,} cases)"
     if not beside:
         return f"{found}."
-    best = min(beside, key=lambda other: other.difference)
-    verdict = (
-        ("it is above them." if len(beside) > 1 else "it is above that.")
-        if best.interval[0] > 0
-        else (
-            f"{best.baseline.name} is better."
-            if best.interval[1] < 0
-            else f"no significant difference from {best.baseline.name}."
-        )
-    )
-    return (
-        f"{found}; {', '.join(f'{other.baseline.name} {other.baseline.test[0].shown}' for other in beside)}: {verdict}"
-    )
+    best = min(beside, key=lambda other: other.difference.value)
+    verdict = {
+        1: "it is above them." if len(beside) > 1 else "it is above that.",
+        0: f"no significant difference from {best.baseline.name}.",
+        -1: f"{best.baseline.name} is better.",
+    }[best.difference.sign]
+    others = ", ".join(f"{other.baseline.name} {other.baseline.test[0].shown}" for other in beside)
+    return f"{found}; {others}: {verdict}"
 
 
 def _answers(task: LabelledTask, name: str, rows: Sequence[Mapping[str, Any]]) -> list[Section]:
     before = f"{name}: " if name else ""
-    wrong = mistakes(task, rows)
+    plot, wrong = transfer_kind_of(task.kind).plot(task, [row["answer"] for row in rows]), mistakes(task, rows)
     return [
-        Section(
-            f"{before}Predictions on test", transfer_kind_of(task.kind).plot(task, [row["answer"] for row in rows])
-        ),
-        Section(
-            f"{before}Most confident mistakes",
-            *map(_shown, wrong),
-            Text(
-                [
-                    "Mistakes with the highest confidence, or furthest from the label. Some may be mistakes of the labels."
-                ],
-                note=True,
-                page_only=True,
-            )
-            if wrong
-            else None,
-        ),
+        Section(f"{before}Predictions on test", plot),
+        Section(f"{before}Most confident mistakes", *wrong, CONFIDENT if wrong else None),
     ]
 
 
-@dataclass(frozen=True)
-class Mistake:
-    texts: tuple[str, ...]
-    true: str
-    predicted: str
-
-
-def mistakes(task: LabelledTask, rows: Sequence[Mapping[str, Any]], most: int = WORST) -> list[Mistake]:
+def mistakes(task: LabelledTask, rows: Sequence[Mapping[str, Any]], most: int = WORST) -> list[Sample]:
     """Where it was wrong and most confident, or furthest from the label. `rows`: lines of predictions.jsonl."""
     kind, found = transfer_kind_of(task.kind), []
     for example, row in zip(task.test, rows, strict=True):
         weight = kind.mistake(example, row)
         if weight is not None:
             true, predicted = kind.shown(example, example.label), kind.shown(example, row["answer"])
-            found.append((weight, Mistake(example.texts, true, predicted)))
+            texts = "\n".join(text if len(text) <= CUT else f"{text[:CUT]} ..." for text in example.texts)
+            found.append((weight, Sample(texts, f"predicted: {predicted}; true: {true}")))
     return [mistake for _, mistake in sorted(found, key=lambda one: -one[0])[:most]]
-
-
-def _shown(one: Mistake) -> Sample:
-    texts = "\n".join(text if len(text) <= CUT else f"{text[:CUT]} ..." for text in one.texts)
-    return Sample("", texts, below=f"predicted: {one.predicted}; true: {one.true}")
 
 
 def _facts(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Facts:
@@ -225,18 +186,10 @@ def _facts(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Facts:
         counts = ", ".join(f"{split} {count:,}" for split, count in kept[name]["examples"].items())
         pairs.append(("task", f"{task.name}: {task.learn.in_words}; {counts}"))
         pairs += [("note", note) for note in kept[name]["notes"]]
-    return Facts(
-        [
-            *pairs,
-            (
-                "trained",
-                f"{passport['step']:,} steps in {duration(passport['seconds'])}; the weights of step "
-                f"{passport['best']['step']:,.0f}, the best on dev, were kept",
-            ),
-            ("seed", str(passport["seed"])),
-            ("run", str(run.path)),
-        ]
-    )
+    trained = f"{passport['step']:,} steps in {duration(passport['seconds'])}"
+    kept_step = f"the weights of step {passport['best']['step']:,.0f}, the best on dev, were kept"
+    pairs += [("trained", f"{trained}; {kept_step}"), ("seed", str(passport["seed"])), ("run", str(run.path))]
+    return Facts(pairs)
 
 
 def learning(records: Sequence[Mapping[str, Any]], metrics: Mapping[str, str]) -> list[Plot]:

@@ -51,36 +51,22 @@ def report(model: Path, out: Path, data: Path | None, how: Tuning, hardware: Har
         written = submit(run, task, asked, task_files.opened(known.name, data)[0], out / "submission")
         page = finetune_report.report(run, {"": task})
         page.save(run.path)
-        rows.append(
-            (
-                task.name,
-                ", ".join(f"{name} {100 * value:.1f}" for name, value in found.items()),
-                f"{100 * scores[task.name]:.1f}",
-                _baselines(page, task.metrics[0]),
-                ", ".join(written),
-            )
-        )
+        measured = ", ".join(f"{name} {100 * value:.1f}" for name, value in found.items())
+        beside, score = _baselines(page, task.metrics[0]), f"{100 * scores[task.name]:.1f}"
+        rows.append((task.name, measured, score, beside, ", ".join(written)))
     if not scores:
         raise Fault("no task of GLUE has its data here.", "\n    ".join(missing))
     mean = sum(scores.values()) / len(scores)
     rows.append(("mean", f"of {len(scores)} tasks", f"{100 * mean:.1f}", "", ""))
+    notes = [
+        "Test is the published dev file: GLUE keeps the labels of its own test.",
+        f"Predictions to submit are in {out / 'submission'}.",
+        *missing,
+    ]
     made = Report(
         f"{model.name} on GLUE",
         [f"{100 * mean:.1f}, the mean of {len(scores)} of {len(tasks())} tasks."],
-        [
-            Section(
-                "Results",
-                Table(rows, left=(0, 1, 3, 4)),
-                Text(
-                    [
-                        "Test is the published dev file: GLUE keeps the labels of its own test.",
-                        f"Predictions to submit are in {out / 'submission'}.",
-                        *missing,
-                    ],
-                    note=True,
-                ),
-            )
-        ],
+        [Section("Results", Table(rows, left=(0, 1, 3, 4)), Text(notes, note=True))],
         {"scores": scores, "mean": mean, "runs": runs, "submission": str(out / "submission")},
     )
     made.save(out)

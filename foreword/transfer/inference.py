@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
 
+from foreword.batches.by_length import by_length
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import row_of
 from foreword.networks.base import Model
@@ -35,19 +37,22 @@ class Answers:
         return [answer.label for answer in self.answers]
 
 
-def answer_examples(
-    model: Model,
-    objective: FromExamples,
-    kind: TransferKind,
-    examples: Sequence[Example],
-    encoded: Sequence[EncodedExample],
-    tokenizer: Tokenizer,
-    hardware: Hardware | None = None,
-    at_once: int = AT_ONCE,
-    watch: Watch | None = None,
-) -> Answers:
-    scores, loss = head_scores(model, objective, encoded, tokenizer, hardware, at_once, watch)
-    return Answers(kind.answers(examples, HeadScores(encoded, scores, objective, tokenizer)), loss)
+@dataclass(frozen=True)
+class ExampleReader:
+    """A fine-tuned model, and what turns examples into its answers."""
+
+    model: Model
+    objective: FromExamples
+    kind: TransferKind
+    tokenizer: Tokenizer
+    hardware: Hardware | None = None
+
+    def answer(
+        self, examples: Sequence[Example], encoded: Sequence[EncodedExample], watch: Watch | None = None
+    ) -> Answers:
+        scores, loss = head_scores(self.model, self.objective, encoded, self.tokenizer, self.hardware, watch=watch)
+        read = HeadScores(encoded, scores, self.objective, self.tokenizer)
+        return Answers(self.kind.answers(examples, read), loss)
 
 
 @torch.no_grad()
@@ -63,19 +68,18 @@ def head_scores(
     """(the head's scores of each, what a guess costs). Those of like length are read together; that changes nothing."""
     hardware = hardware or Hardware()
     model.eval()
-    lengths = np.asarray([one.length for one in encoded])
-    order = np.argsort(lengths, kind="stable")
+    lengths = [one.length for one in encoded]
     found: dict[int, np.ndarray] = {}
     total, guesses, done = 0.0, 0, 0
-    for places in np.array_split(order, range(at_once, len(order), at_once)):
+    for places in by_length(lengths, sys.maxsize, at_once):
         batch = objective.collate([row_of(encoded[place]) for place in places], tokenizer).to(hardware.device)
         with hardware.autocast():
             output = model.network(batch.inputs)
             scores = objective.scores(model, output, batch)
             total += float(objective.charges(model, output, batch)[objective.name].total)
         guesses += batch.guesses[objective.name]
-        found |= {int(place): score.double().cpu().numpy() for place, score in zip(places, scores)}
-        done += int(lengths[places].sum())
+        found |= {place: score.double().cpu().numpy() for place, score in zip(places, scores)}
+        done += sum(lengths[place] for place in places)
         if watch is not None:
-            watch(done / int(lengths.sum()))
+            watch(done / sum(lengths))
     return [found[place] for place in range(len(encoded))], total / guesses if guesses else float("nan")

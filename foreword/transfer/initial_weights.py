@@ -20,6 +20,7 @@ from foreword.objectives.by_task import ByTask, head_of
 from foreword.objectives.examples import FromExamples
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.memory import free_memory
+from foreword.training.ranks import whole
 
 INITS = ("pretrained", "scratch", "shuffled")
 KEPT = 2**30  # bytes of what a frozen trunk says of examples, which then need not be read again
@@ -55,22 +56,17 @@ def continued_objective(loaded: Loaded, fresh: FromExamples) -> FromExamples:
 def replaced_weights(recipe: Recipe, before: Recipe) -> tuple[str, ...]:
     """Weights of a head that has its name from before and says something else: all of another kind, the last of other labels."""
     mine, theirs = _heads(recipe), _heads(before)
-    both = {name: (mine[name], theirs[name]) for name in mine if name in theirs}
-    return tuple(
-        f"heads.{name}." if one[0] != other[0] else f"heads.{name}.out."
-        for name, (one, other) in both.items()
-        if one != other
-    )
+    others = [name for name in mine if name in theirs and mine[name] != theirs[name]]
+    return tuple(f"heads.{name}." + ("out." if mine[name][0] == theirs[name][0] else "") for name in others)
 
 
 def _heads(recipe: Recipe) -> dict[str, tuple[str, tuple[str, ...]]]:
     """By the name of a head, its kind and its labels."""
     task = task_of(recipe)
-    several = (
-        {head_of(name): task.of(name) for name in task.names}
-        if isinstance(task, ByTask)
-        else ({} if task is None else {task.name: task})
-    )
+    if task is None:
+        return {}
+    together = isinstance(task, ByTask)
+    several = {head_of(name): task.of(name) for name in task.names} if together else {task.name: task}
     return {name: (one.name, tuple(getattr(one, "labels", ()))) for name, one in several.items()}
 
 
@@ -78,23 +74,16 @@ def _take_over(
     model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int | None, replaced: tuple[str, ...]
 ) -> None:
     theirs, mine = _theirs(model, loaded), model.weights()
-    new = [
-        tokenizer.special(name)
-        for name in tokenizer.specials
-        if loaded.tokenizer is None or tokenizer.special(name) >= len(loaded.tokenizer)
-    ]
+    known = 0 if loaded.tokenizer is None else len(loaded.tokenizer)
+    new = [token for token in map(tokenizer.special, tokenizer.specials) if token >= known]
     tables = model.network.tables()
-    grown = {
-        name for name, weight in mine.items() if weight is tables["tokens"] or name.startswith("heads.tokens.out.")
-    }
+    tokens = tables.get("tokens")
+    grown = {name for name, weight in mine.items() if weight is tokens or name.startswith("heads.tokens.out.")}
     depth = {id(parameter): number for number, level in enumerate(model.network.levels()) for parameter in level}
     faults = []
     for name, weight in mine.items():
-        if (
-            name not in theirs
-            or name.startswith(replaced)
-            or (layers is not None and depth.get(id(weight), 0) > layers)
-        ):
+        above = layers is not None and depth.get(id(weight), 0) > layers
+        if name not in theirs or name.startswith(replaced) or above:
             continue
         given, drawn = theirs[name], weight.detach().clone()
         if not _fits(given, weight, name in grown, weight is tables.get("positions")):
@@ -106,15 +95,9 @@ def _take_over(
             if name in grown:
                 weight[new] = drawn[new]
     if faults:
-        raise Faults(
-            [
-                *faults,
-                Fault(
-                    "what is transferred must have the shape it was learned in.",
-                    "Leave out the --set that changes it, or begin with nothing: --init scratch.",
-                ),
-            ]
-        )
+        what = "what is transferred must have the shape it was learned in."
+        do = "Leave out the --set that changes it, or begin with nothing: --init scratch."
+        raise Faults([*faults, Fault(what, do)])
     if not isinstance(model.network, Features):  # a mix is not what it learned to read
         _pooler(model, loaded)
 
@@ -139,14 +122,10 @@ def _fits(given: Tensor, weight: Tensor, grown: bool, positions: bool) -> bool:
 
 def _pooler(model: Model, loaded: Loaded) -> None:
     """The dense layer that a pretrained model has already learned to read sentences with, whichever head it was in."""
-    mine = [
-        head.pool
-        for name, head in model.heads.items()
-        if getattr(head, "pool", None) is not None and name not in network_of(loaded).heads
-    ]
-    other = next(
-        (head.pool for head in network_of(loaded).heads.values() if getattr(head, "pool", None) is not None), None
-    )
+    theirs = network_of(loaded).heads
+    pools = {name: head.pool for name, head in model.heads.items() if getattr(head, "pool", None) is not None}
+    mine = [pool for name, pool in pools.items() if name not in theirs]
+    other = next((head.pool for head in theirs.values() if getattr(head, "pool", None) is not None), None)
     unread = {name.rsplit(".", 1)[-1]: tensor for name, tensor in loaded.unread.items()}
     given = other.state_dict() if other is not None else unread
     for pool in mine if set(given) == {"weight", "bias"} else []:
@@ -156,9 +135,8 @@ def _pooler(model: Model, loaded: Loaded) -> None:
 def _shuffle(network: nn.Module, seed: int) -> None:
     """The same numbers in every weight, each in another place: what is left is their size, not what was learned."""
     for name, weight in network.named_parameters():
-        order = torch.randperm(
-            weight.numel(), generator=torch.Generator().manual_seed(number_of("shuffle", seed, name))
-        )
+        dice = torch.Generator().manual_seed(number_of("shuffle", seed, name))
+        order = torch.randperm(weight.numel(), generator=dice)
         with torch.no_grad():
             weight.copy_(weight.flatten()[order].view_as(weight))
 
@@ -166,5 +144,5 @@ def _shuffle(network: nn.Module, seed: int) -> None:
 def fingerprint(model: Model) -> str:
     digest = hashlib.blake2b(digest_size=16)
     for tensor in model.weights().values():
-        digest.update(tensor.detach().contiguous().cpu().view(-1).view(torch.uint8).numpy().data)
+        digest.update(whole(tensor.detach()).contiguous().cpu().view(-1).view(torch.uint8).numpy().data)
     return digest.hexdigest()

@@ -12,9 +12,7 @@ from foreword.basics.seeds import chance, number_of
 from foreword.tasks.example import Example, groups
 from foreword.tasks.labelled_task import LabelledTask
 
-DEV = (
-    500  # examples: a share of so many is known to 4.4 points at worst, and who has few labels has no more to choose by
-)
+DEV = 500  # examples: a share of so many is known to 4.4 points at worst; who has few labels has no more to choose by
 
 
 def label_subset(task: LabelledTask, count: int | None, seed: int) -> LabelledTask:
@@ -55,14 +53,10 @@ def strata(examples: Sequence[Example]) -> dict[str, list[str]]:
 
 def drawn(examples: Sequence[Example], count: int, seed: int) -> tuple[Example, ...]:
     """So many groups, in the order they had."""
-    ordered = [
-        sorted(names, key=lambda name: (number_of("subset", seed, name), name)) for names in strata(examples).values()
-    ]
-    taken = {
-        name
-        for names, part in zip(ordered, shared_out([len(names) for names in ordered], count))
-        for name in names[:part]
-    }
+    classes = list(strata(examples).values())
+    taken: set[str] = set()
+    for names, part in zip(classes, shared_out(list(map(len, classes)), count)):
+        taken |= set(sorted(names, key=lambda name: (number_of("subset", seed, name), name))[:part])
     return tuple(example for number, example in enumerate(examples) if (example.group or str(number)) in taken)
 
 
@@ -84,6 +78,5 @@ def exchanged(task: LabelledTask, seed: int) -> LabelledTask:
     """The same training examples and the same labels, which of them is whose left to chance."""
     labels = task.learn.shuffled_labels(task.train, chance(number_of("exchanged", seed)))
     train = tuple(replace(example, label=label) for example, label in zip(task.train, labels, strict=True))
-    return replace(
-        task, train=train, notes=(*task.notes, "the labels of the training examples were exchanged by chance.")
-    )
+    note = "the labels of the training examples were exchanged by chance."
+    return replace(task, train=train, notes=(*task.notes, note))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,21 +24,21 @@ from foreword.networks.base import Model
 from foreword.objectives.by_task import ByTask
 from foreword.objectives.examples import FromExamples
 from foreword.runs.folder import RunFolder
-from foreword.runs.loop import Evaluation, RunLoop
+from foreword.runs.loop import Evaluation, RunLoop, check_same
 from foreword.runs.opening import open_model
 from foreword.runs.starting import check_same_start
 from foreword.tasks.example import Example
-from foreword.tasks.judging import scored
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.gradient import GradientLearner
 from foreword.training.hardware import Hardware
 from foreword.transfer.encoding import Encoder, input_format_of
-from foreword.transfer.inference import answer_examples
+from foreword.transfer.inference import ExampleReader
 from foreword.transfer.initial_weights import fingerprint, initial_model
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import TransferKind, prediction_record
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.model_card import card, shared_card
+from foreword.transfer.over_vectors import network_over
 from foreword.transfer.tuning import Tuning
 
 FEW = 100  # steps: below, a network has hardly moved (Mosbach et al. 2021 take far more)
@@ -58,6 +58,9 @@ class Subject:
     def key(self, metric: str) -> str:
         return f"{self.name}.{metric}" if self.name else metric
 
+    def reader(self, model: Model, loop: RunLoop) -> ExampleReader:
+        return ExampleReader(model, self.objective, self.kind, loop.tokenizer, loop.hardware)
+
     def facts(self) -> JsonObject:
         """What the passport says of it, so that its examples can be read again."""
         task = self.task
@@ -70,17 +73,25 @@ class Subject:
             "notes": list(task.notes),
         }
 
+    def about(self) -> str:
+        return f"{self.task.name} ({self.task.learn.in_words})"
+
     def sizes(self) -> str:
         return f"{len(self.task.train):,} training examples, dev {len(self.task.dev):,}, test {len(self.task.test):,}"
 
 
-def opened(model: str | Path) -> Loaded:
-    """A model that can be fine-tuned."""
+def opened(model: str | Path, how: Tuning | None = None) -> Loaded:
+    """A model that can be fine-tuned; word vectors as the token table of a network."""
+    if how and how.network:
+        return network_over(Path(model), how.network, how.settings, how.seed)
     loaded = open_model(model)
     if not isinstance(loaded.model, Model) or loaded.tokenizer is None:
         raise Fault(
             f"{model} ({loaded.recipe.name}) cannot be fine-tuned: it "
-            + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt.")
+            + ("has no tokenizer." if isinstance(loaded.model, Model) else "counts, and has no weights to adapt."),
+            "Word vectors become the token table of a network:  --set network=lstm"
+            if loaded.recipe.network.trained_by == "online"
+            else "",
         )
     return loaded
 
@@ -99,17 +110,15 @@ def labelled_run(
     input_format, spec = input_format_of(recipe), recipe.training
     tokenizer = input_format.extended(loaded.tokenizer)
     tasks = [label_subset(task, how.labels, how.seed) for task in tasks]
+    check_same(hardware, recipe, contents_of(tasks))
     workload = LabelledWorkload(recipe, tasks, Encoder(input_format, tokenizer, recipe.batches), how)
-    trained = {one.name: one.train for one in workload.subjects}
-    several = workload.together is not None
-    cutter: Cutter = (
-        TaskCutter(trained, spec.batch_size, spec.seed)
-        if several
-        else recipe.batches.of(trained[""], spec.batch_size, spec.seed)
-    )
+    trained, order = {one.name: one.train for one in workload.subjects}, (spec.batch_size, spec.seed)
+    cutter: Cutter = TaskCutter(trained, *order) if workload.together else recipe.batches.of(trained[""], *order)
     model = initial_model(recipe, loaded, tokenizer, how.init, how.layers)
     loop = RunLoop(recipe, model, tokenizer, cutter, workload, run, hardware, how.patience)
-    if several:  # tasks differ in the size of their batches: what fits of the first says nothing of the others
+    if (
+        workload.together
+    ):  # tasks differ in the size of their batches: what fits of the first says nothing of the others
         assert isinstance(loop.learner, GradientLearner)
         loop.learner.share = loop.learner.spec.micro_batch or spec.batch_size
     return loop
@@ -119,9 +128,11 @@ def completed(loop: RunLoop, model: str | Path) -> RunFolder:
     """The run begun, or gone on with, until it is over. `model`: what it starts from."""
     run, start = loop.run, {"path": str(model), "weights": fingerprint(loop.model)}
     assert isinstance(loop.workload, LabelledWorkload)
+    loop.ranks.check_same({"the weights to begin with": str(start)})
     check_same_start(run, start)
-    if not run.claim(loop.recipe, " ".join(contents(one.task) for one in loop.workload.subjects)):
-        run.sign(start=start)
+    with loop.ranks.first_rank_first():
+        if not run.claim(loop.recipe, contents_of(one.task for one in loop.workload.subjects)):
+            run.sign(start=start)
     before = run.passport()
     if before.get("finished"):
         say(f"{run.path}: this run is finished; nothing is left to do.")
@@ -138,6 +149,10 @@ def completed(loop: RunLoop, model: str | Path) -> RunFolder:
         run.sign(diverged=loop.trainer.progress.step)
         raise
     return run
+
+
+def contents_of(tasks: Iterable[LabelledTask]) -> str:
+    return " ".join(map(contents, tasks))
 
 
 def contents(task: LabelledTask) -> str:
@@ -184,36 +199,30 @@ class LabelledWorkload:
         scores: dict[str, float] = {}
         chosen = []
         for one in self.subjects:
-            said = answer_examples(
-                self.alone(loop.model, one),
-                one.objective,
-                one.kind,
-                one.task.dev,
-                one.dev,
-                loop.tokenizer,
-                loop.hardware,
-                watch=lambda share: loop.show("dev", share),
-            )
-            found = scored(one.task.metrics, one.task.labels, one.task.dev, said.labels, False)
-            losses[f"nll.{one.name or one.objective.name}"] = (
-                said.loss if math.isfinite(said.loss) else 0.0
-            )  # no label of dev
-            scores |= {one.key(each.metric): each.value for each in found}  # can be learned
+            reader = one.reader(self.alone(loop.model, one), loop)
+            with loop.ranks.gathered(loop.model):
+                said = reader.answer(one.task.dev, one.dev, watch=lambda share: loop.show("dev", share))
+            found = one.task.scored(one.task.dev, said.labels, interval=False)
+            loss = said.loss if math.isfinite(said.loss) else 0.0  # no label of dev can be learned
+            losses[f"nll.{one.name or one.objective.name}"] = loss
+            scores |= {one.key(each.metric): each.value for each in found}
             chosen.append(scores[one.key(one.task.metrics[0])])
         return Evaluation(losses, {"dev": scores}, sum(chosen) / len(chosen))
 
     def publish(self, loop: RunLoop) -> None:
         """For each task the network with its head; of several, all of it beside them in our own layout."""
-        progress = loop.trainer.progress
+        progress, whole = loop.trainer.progress, loop.whole_model()
+        if whole is None:
+            return
         for one in self.subjects:
             recipe = self.recipe.model_copy(update={"objective": one.objective})
-            model, about = self.alone(loop.model, one), card(recipe, one.task, progress)
+            model, about = self.alone(whole, one), card(recipe, one.task, progress)
             if not one.name:
                 loop.run.publish(recipe, model, loop.tokenizer, about)
                 return
             _write(loop.run.path / f"model-{one.name}", recipe, model, loop, about)
         loop.run.publish(
-            self.recipe, loop.model, loop.tokenizer, shared_card(self.recipe, [one.task for one in self.subjects])
+            self.recipe, whole, loop.tokenizer, shared_card(self.recipe, [one.task for one in self.subjects])
         )
 
     def finish(self, loop: RunLoop) -> JsonObject:
@@ -245,23 +254,13 @@ class LabelledWorkload:
         """Scores of a split; what was predicted is added to the lines of predictions.jsonl."""
         encoded = one.kind.encode(examples, one.task.labels, self.encoder)
         with ticking(f"{one.task.name} {split}") as ticker:
-            said = answer_examples(
-                model, one.objective, one.kind, examples, encoded, loop.tokenizer, loop.hardware, watch=ticker.update
-            )
+            said = one.reader(model, loop).answer(examples, encoded, watch=ticker.update)
         about = {"task": one.name, "split": split} if one.name else {"split": split}
         lines += [
             json.dumps({**about, **prediction_record(example, answer)}, ensure_ascii=False) + "\n"
             for example, answer in zip(examples, said.answers)
         ]
-        return {
-            each.metric: {
-                "value": each.value,
-                "interval": list(each.interval),
-                "count": each.count,
-                "shown": each.shown,
-            }
-            for each in scored(one.task.metrics, one.task.labels, examples, said.labels, True)
-        }
+        return {each.metric: each.values() for each in one.task.scored(examples, said.labels)}
 
     def tokens(self, loop: RunLoop) -> float:
         """How many it will read, about."""
@@ -274,22 +273,16 @@ class LabelledWorkload:
         for one in self.subjects:
             for note in one.task.notes:
                 say(f"{one.task.name}: {note}")
-            if one.name:
-                assert isinstance(loop.cutter, TaskCutter)
-                say(
-                    f"{one.task.name} ({one.task.learn.in_words}): {one.sizes()}, "
-                    f"{loop.cutter.counts[one.name]:,} batches in an epoch"
-                )
+            if isinstance(loop.cutter, TaskCutter):
+                say(f"{one.about()}: {one.sizes()}, {loop.cutter.counts[one.name]:,} batches in an epoch")
         one = self.subjects[0]
         if cut:
             say(cut if one.name else f"{one.task.name}: {cut}")
+        work = f"{_budget(loop)}, on {loop.hardware}"
         if one.name:
-            say(f"{self.recipe.name}: {size}, {_budget(loop)}, on {loop.hardware}")
+            say(f"{self.recipe.name}: {size}, {work}")
             return {"tasks": {one.name: one.facts() for one in self.subjects}, "tuning": how}
-        say(
-            f"{self.recipe.name} on {one.task.name} ({one.task.learn.in_words}): {size}, {one.sizes()}, {_budget(loop)}, "
-            f"on {loop.hardware}"
-        )
+        say(f"{self.recipe.name} on {one.about()}: {size}, {one.sizes()}, {work}")
         truncated = {"texts": len(self.encoder.truncated), "tokens": sum(self.encoder.truncated.values())}
         return {"task": {**one.facts(), "shortened": truncated}, "tuning": how}
 
@@ -303,6 +296,5 @@ def _budget(loop: RunLoop) -> str:
     said, steps = f"budget {loop.trainer.budget.written}", loop.steps()
     if steps is None:
         return said
-    return f"{said}, {steps:,} steps" + (
-        " (few: a smaller --batch-size or more --epochs make more)" if steps < FEW else ""
-    )
+    few = " (few: a smaller --batch-size or more --epochs make more)" if steps < FEW else ""
+    return f"{said}, {steps:,} steps{few}"

@@ -62,12 +62,8 @@ def recipe_for_tasks(
         raise Fault("this model is frozen, and only its features are read: tasks have nothing to share.")
     reading = input_format_of(loaded.recipe).reading
     objectives = [_objective(said, loaded, task, reading) for task in tasks]
-    values = loaded.recipe.values() | {
-        "name": recipe.name,
-        "paper": recipe.paper,
-        "extends": recipe.extends,
-        "size": "",
-    }
+    named = {"name": recipe.name, "paper": recipe.paper, "extends": recipe.extends, "size": ""}
+    values = loaded.recipe.values() | named
     network, training = values["network"], recipe.training.model_dump(mode="json", exclude_none=True)
     wider = getattr(recipe.network, "width", 0) / network["width"]  # a narrower network bears a larger rate
     training["optimizer"]["learning_rate"] *= max(1.0, wider)
@@ -105,13 +101,6 @@ def multitask(
     made = recipe_for_tasks(recipe or loader.load("mt-dnn"), loaded, tasks, settings)
     spec, budget = made.training, Budget.parse(made.training.budget)
     rate = made.values()["training"]["optimizer"]["learning_rate"]
-    how = Tuning(
-        budget.amount if budget.unit == "epochs" else 0.0,
-        spec.batch_size,
-        rate,
-        spec.seed,
-        labels,
-        init,
-        settings=tuple(settings),
-    )
+    epochs = budget.amount if budget.unit == "epochs" else 0.0
+    how = Tuning(epochs, spec.batch_size, rate, spec.seed, labels, init, settings=tuple(settings))
     return completed(labelled_run(made, tasks, RunFolder(out), loaded, how, hardware), model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ from foreword.tasks.labelled.base import LabelledKind
 from foreword.tasks.labelled_task import unlabelled
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.transfer.encoding import AROUND, BareFormat, Encoder, InputFormat, input_format_of
-from foreword.transfer.inference import Answers, answer_examples
+from foreword.transfer.inference import Answers, ExampleReader
 from foreword.transfer.kinds import answered_by, transfer_kind_of
 
 TWO_TEXTS = ("pair", "similarity", "rank")
@@ -116,10 +117,8 @@ class Predictor:
 
     def of_texts(self, texts: Sequence[str | tuple[str, ...]]) -> list[Example]:
         """Examples that are a text each, or a pair of texts."""
-        single, pair = (
-            any(LABELLED_KINDS.find(kind).lines for kind in self.kinds),
-            bool(set(self.kinds) & set(TWO_TEXTS)),
-        )
+        single = any(LABELLED_KINDS.find(kind).lines for kind in self.kinds)
+        pair = bool(set(self.kinds) & set(TWO_TEXTS))
         found = [(text,) if isinstance(text, str) else tuple(text) for text in texts]
         for one in found:
             if len(one) > 2 or not (single, pair)[len(one) - 1]:
@@ -132,16 +131,9 @@ class Predictor:
 
     def predict(self, examples: Sequence[Example]) -> Answers:
         encoded = self.task_kind.encode(examples, self.labels, self.encoder)
+        reader = ExampleReader(network_of(self.loaded), self.objective, self.task_kind, self.tokenizer)
         with ticking(f"{len(examples):,} examples") as ticker:
-            return answer_examples(
-                network_of(self.loaded),
-                self.objective,
-                self.task_kind,
-                examples,
-                encoded,
-                self.tokenizer,
-                watch=ticker.update,
-            )
+            return reader.answer(examples, encoded, watch=ticker.update)
 
 
 def _way(recipe: Recipe, tokenizer: Tokenizer) -> InputFormat:
@@ -168,13 +160,5 @@ def lines_of(path: Path, kinds: Sequence[str]) -> list[Example]:
 
 
 def _example(number: int, *texts: str) -> Example:
-    return Example(str(number), texts, words=_words(texts[0]))
-
-
-def _words(line: str) -> tuple[Span, ...]:
-    found, at = [], 0
-    for word in line.split():
-        at = line.index(word, at)
-        found.append(Span(at, at + len(word), word))
-        at += len(word)
-    return tuple(found)
+    words = (Span(word.start(), word.end(), word[0]) for word in re.finditer(r"\S+", texts[0]))
+    return Example(str(number), texts, words=tuple(words))

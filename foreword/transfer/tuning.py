@@ -21,6 +21,7 @@ class Tuning:
     aux: float = 0.0  # weight of guessing the tokens of the examples as well (Radford et al.: 0.5)
     patience: int | None = None  # evaluations without a better one after which it ends; None: it never does
     settings: tuple[str, ...] = ()  # as --set
+    network: str = ""  # of word vectors: the recipe whose token table they become, with its size as gpt2:laptop
     features: str = ""  # the trunk is frozen, and its layers, mixed, are read so: linear, bilstm
 
     def check(self) -> None:

@@ -30,5 +30,7 @@ class Rarity:
     def of(self, word: str) -> float:
         return self.known.get(word, self.most)
 
-    def shared(self, one: str, other: str) -> float:
-        return sum(map(self.of, set(words(one)) & set(words(other))))
+    def weight(self, asked: str, answer: str, power: float) -> float:
+        """Of the words that an answer shares with what is asked, in all or for each of its own."""
+        shared = sum(map(self.of, set(words(asked)) & set(words(answer))))
+        return shared / max(len(words(answer)), 1) ** power

@@ -1,5 +1,14 @@
-"""Tables of word vectors that are learned example by example, without torch."""
+"""Tables of word vectors, learned example by example or counted, without torch."""
 
 from foreword.basics.registry import Registry
 
-KINDS = Registry("table of vectors", {"vectors": "foreword.vectors.table:VectorTableSpec"})
+KINDS = Registry(
+    "table of vectors",
+    {
+        "vectors": "foreword.vectors.table:VectorTableSpec",
+        "document_vectors": "foreword.vectors.table:DocumentTableSpec",
+        "pmi": "foreword.vectors.pmi:Pmi",
+        "glove": "foreword.vectors.glove:GloveSpec",
+    },
+)
+CUTS = Registry("cut of co-occurrences", {"cooccurrences": "foreword.vectors.triples:Cooccurrences"})

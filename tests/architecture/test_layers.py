@@ -269,3 +269,13 @@ def test_opening_a_model_does_not_import_the_compiler() -> None:
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT).stdout
         == "ok\n"
     )
+
+
+def test_processes_are_met_in_two_files_of_training() -> None:
+    """Everything else asks `Ranks`."""
+    met = {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if "torch.distributed" in path.read_text(encoding="utf-8").replace("torch.distributed.checkpoint says", "")
+    }
+    assert met == {"training/ranks.py", "training/processes.py"}

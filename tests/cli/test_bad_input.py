@@ -143,7 +143,7 @@ def test_all_missing_paths_are_told_at_once(tmp_path) -> None:
         (
             ["--tokenizer", "byte_bp"],
             "'byte_bp' is neither a kind of tokenizer nor a folder that has one. Did you mean byte_bpe?\n"
-            "    Kinds: ascii, byte, byte_bpe, char_bpe, unicode, unigram, word, wordpiece.",
+            "    Kinds: ascii, byte, byte_bpe, char_bpe, unicode, unigram, word, wordpiece, words.",
         ),
         (["--tokenizer", "byte", "--vocabulary", "300"], "a byte tokenizer has no vocabulary."),
         (
@@ -209,7 +209,7 @@ def test_a_folder_of_another_type(tmp_path, untouched) -> None:
         ):
             assert run(*command).fault() == (
                 f"{folder} holds a model of type 'llama', which Foreword does not read.\n"
-                "    Types it reads: gpt2, openai-gpt, gpt_neo, bert, nanochat."
+                "    Types it reads: gpt2, openai-gpt, gpt_neo, electra, bert, ernie, roberta, modernbert, nanochat, t5, marian."
             )
 
 

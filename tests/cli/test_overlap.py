@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.evaluate.contamination import TrainingText, split_clean_dirty
+from foreword.evaluate.contamination import TrainingText, overlap_with
 from foreword.text.overlap import words
 from tests.cli.program import run
 
@@ -68,7 +68,7 @@ def test_planted_examples_are_found_and_no_others(planted: Path) -> None:
         for line in (planted / "planted.jsonl").read_text(encoding="utf-8").split("\n")
         if line
     ]
-    assert split_clean_dirty(sentences, TrainingText((planted / "store",))) == [True, False] * (EXAMPLES // 2)
+    assert overlap_with(TrainingText((planted / "store",)), sentences).dirty == [True, False] * (EXAMPLES // 2)
 
 
 def test_a_table_for_people_with_the_passages(planted: Path) -> None:
@@ -171,6 +171,6 @@ def test_all_stores_of_a_mixture_are_looked_through(planted: Path, tmp_path: Pat
         for line in (planted / "planted.jsonl").read_text(encoding="utf-8").split("\n")
         if line
     ]
-    assert split_clean_dirty(sentences, training) == [True, False] * (EXAMPLES // 2)
+    assert overlap_with(training, sentences).dirty == [True, False] * (EXAMPLES // 2)
     (tmp_path / "passport.json").write_text(json.dumps({"sources": [{"store": str(tmp_path / "gone")}]}))
     assert TrainingText.of_run(tmp_path) is None

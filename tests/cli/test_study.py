@@ -195,8 +195,8 @@ def test_training_can_be_studied(tmp_path: Path, made: Callable[[str], Path]) ->
 
 
 def test_what_moved_is_named(tmp_path: Path) -> None:
-    assert run("finetune", "a", "b", "--seeds", 3).fault() == (
-        "--seeds is an option of foreword study.\n    For example:  foreword study MODEL TASK --seeds 5 --labels 64,all --compare scratch"
+    assert run("finetune", "a", "b", "--compare", "x").fault() == (
+        "--compare is an option of foreword study.\n    For example:  foreword study MODEL TASK --seeds 5 --labels 64,all --compare scratch"
     )
     assert "--curve is --labels of foreword study" in run("finetune", "a", "b", "--curve=8,all").fault()
     assert run("finetune", "a", "b", "--patience", 3).fault() == "--patience is a setting: --set patience=VALUE."

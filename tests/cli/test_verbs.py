@@ -434,6 +434,74 @@ def test_settings_of_sampling_that_mean_nothing(made, option, value, words) -> N
     assert said == words
 
 
+# --- plan for several processes --------------------------------------------------------------------------------------
+
+PAPER = ("plan", "gpt2", "--processes", 8, "--device-memory", "80GB", "--device-speed", "312TFLOPS")
+
+
+def test_several_processes_are_planned_on_paper() -> None:
+    said = run(*PAPER, "--interconnect", "400Gbit/s").right().splitlines()
+    assert "shared   by 8 processes, 64 rows each, 80.0 GB each, 50.0 GB/s between them" in said
+    assert [line.split()[0] for line in said if line.startswith(("DDP", "FSDP"))] == ["DDP", "FSDP"]
+    found = json.loads(run(*PAPER, "--json").right())["distributed"]
+    assert found["ways"]["ddp"]["memory"]["weights"] == pytest.approx(
+        8 * found["ways"]["fsdp"]["memory"]["weights"], rel=0.01
+    )
+    assert found["ways"]["ddp"]["seconds"]["sending"] is None
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "words"),
+    [
+        ("--device-memory", "80", "--device-memory 80: it is written in bytes, like 80GB or 24GiB."),
+        ("--device-speed", "fast", "--device-speed fast: it is written in operations a second, like 312TFLOPS."),
+        (
+            "--interconnect",
+            "100GB",
+            "--interconnect 100GB: it is written in bytes or bits a second, like 100GB/s or 400Gbit/s.",
+        ),
+        (
+            "--processes",
+            "3",
+            "training.batch_size 512 cannot be shared by 3 processes.\n"
+            "    Give a multiple of 3:  --set training.batch_size=513",
+        ),
+    ],
+)
+def test_devices_that_mean_nothing(option, value, words) -> None:
+    assert run(*PAPER, option, value).fault() == words
+
+
+# --- average ---------------------------------------------------------------------------------------------------------
+
+
+def test_saved_steps_are_averaged_and_the_mean_is_a_run(tmp_path, made) -> None:
+    steps = tmp_path / "steps"
+    saved = ["--set", 'training.save="2"', "--set", "training.keep=3"]
+    run("train", "gpt2", *TINY, *saved, "--budget", 6, "--data", made("bpe"), "--out", steps).right()
+    out = run("average", steps, "--last", 2, "--out", tmp_path / "mean").right()
+    assert out == f"{tmp_path / 'mean'}: the mean of {steps}@4, {steps}@6\n"
+    named = run("average", f"{steps}@4", f"{steps}@6", "--out", tmp_path / "named").right()
+    assert named == out.replace("mean:", "named:")
+    a, b = (str(tmp_path / name) for name in ("mean", "named"))
+    found = json.loads(run("evaluate", a, b, "--json").right())["scores"]
+    assert found[a]["nats"] == found[b]["nats"] > 0
+    assert run("generate", tmp_path / "mean", "The", "--max-tokens", 5).right()
+    assert run("average", steps, "--out", tmp_path / "x").fault() == (
+        f"{steps} has 3 saved steps (2, 4, 6), not 5. It was trained with training.keep=3.\n"
+        "    Train with --set training.keep=5; training.save says how often a step is saved. "
+        "Or average those that are there:  --last 3"
+    )
+    assert run("average", f"{steps}@4", f"{steps}@6", "--last", 2, "--out", tmp_path / "x").fault() == (
+        "--last is for one run without a step.\n    Leave it out: the models given are averaged."
+    )
+    assert run("average", made("kneser-ney"), "--out", tmp_path / "x").fault() == (
+        f"{made('kneser-ney')} (kneser-ney) learns by counting: it has no saved steps to average."
+    )
+    assert run("average", steps / "nowhere", "--out", tmp_path / "x").fault().startswith(f"{steps / 'nowhere'} is not")
+    assert not (tmp_path / "x").exists()
+
+
 # --- import and export -----------------------------------------------------------------------------------------------
 
 
@@ -481,10 +549,11 @@ def test_what_cannot_be_exported(tmp_path, made) -> None:
         "transformers has no class for kneser-ney.\n    It opens: gpt2, openai-gpt, gpt_neo, bert, nanochat. foreword.load opens all."
     )
     assert run("export", made("gpt2"), "--to", "arpa", "--out", tmp_path / "x").fault() == (
-        "gpt2 is not a model of counts with back-off.\n    kneser-ney can be written as ARPA."
+        "gpt2 is not a model of counts with back-off.\n"
+        "    Models of smoothed n-grams, kneser-ney and katz for two, can be written as ARPA."
     )
     assert run("export", made("gpt2"), "--to", "arp", "--out", tmp_path / "x").fault() == (
-        "'arp' is not a form to export to. Did you mean arpa? Forms: hf, arpa."
+        "'arp' is not a form to export to. Did you mean arpa? Forms: hf, arpa, word2vec, word2vec-text, glove."
     )
     assert not (tmp_path / "x").exists()
 

@@ -45,7 +45,12 @@ def changed(network, inputs: Inputs, other: Inputs) -> list[bool]:
     with torch.no_grad():
         a, b = network(inputs).last[0], network(other).last[0]
     assert torch.isfinite(a).all()  # what is not a number differs from itself
-    return [not torch.equal(x, y) for x, y in zip(a, b)]
+    return [differ(x, y) for x, y in zip(a, b)]
+
+
+def differ(x: torch.Tensor, y: torch.Tensor) -> bool:
+    """By more than rounding in float64: where positions are read together with others (experts), sums are of other lengths."""
+    return bool((x - y).abs().max() > 1e-12)
 
 
 def with_token(inputs: Inputs, j: int) -> Inputs:
@@ -58,7 +63,12 @@ def with_token(inputs: Inputs, j: int) -> Inputs:
 def test_the_future_is_invisible_and_the_past_is_visible(network):
     made, inputs = network(), Inputs(ids(1))
     for j in range(LENGTH):
-        assert changed(made, inputs, with_token(inputs, j)) == [i >= j for i in range(LENGTH)], f"token {j}"
+        assert changed(made, inputs, with_token(inputs, j)) == seen_from(made, j), f"token {j}"
+
+
+def seen_from(made, j: int) -> list[bool]:
+    """The positions that see token j: itself and those after it, as far as the network reaches."""
+    return [j <= i < j + (made.reach or LENGTH) for i in range(LENGTH)]
 
 
 @forward_only
@@ -71,7 +81,7 @@ def test_the_same_holds_when_part_of_the_text_is_remembered(network):
                 before = made(Inputs(one.ids[:, :4]))
                 after = made(Inputs(one.ids[:, 4:]), before.state)
                 found.append(torch.cat([before.last, after.last], 1)[0])
-            assert [not torch.equal(a, b) for a, b in zip(*found)] == [i >= j for i in range(LENGTH)], f"token {j}"
+            assert [differ(a, b) for a, b in zip(*found)] == seen_from(made, j), f"token {j}"
 
 
 @both_ways
@@ -147,7 +157,7 @@ def test_what_stands_in_the_padding_does_not_matter(network):
     for j in range(3):
         assert not any(changed(made, inputs, with_token(inputs, j))[3:]), f"padding {j}"
     for j in range(3, LENGTH):
-        assert changed(made, inputs, with_token(inputs, j))[3:] == [i >= j for i in range(3, LENGTH)]
+        assert changed(made, inputs, with_token(inputs, j))[3:] == seen_from(made, j)[3:]
 
 
 @every_network
@@ -167,7 +177,7 @@ def test_the_other_rows_of_a_batch_change_nothing(network, dtype, near):
 def test_position_matters(network):
     """The same tokens in another order are another text."""
     made, text = network(), ids(1)
-    turned = text[:, [1, 0, *range(2, LENGTH)]]
+    turned = text[:, [*range(LENGTH - 3), LENGTH - 2, LENGTH - 3, LENGTH - 1]]
     assert changed(made, given(made, text), given(made, turned))[-1]
 
 
@@ -190,7 +200,7 @@ def test_a_network_names_its_layers_and_tables(network):
     assert len(set(counted)) == len(counted)
     assert set(counted) <= {id(parameter) for parameter in made.parameters()}
     assert all(levels)
-    assert id(made.table()) in {id(parameter) for parameter in levels[0]}
+    assert not made.tables() or id(made.table()) in {id(parameter) for parameter in levels[0]}
     assert all(id(table) in counted for table in made.tables().values())
 
 

@@ -37,6 +37,7 @@ from tests.tiny import (
     COUNTING,
     FROM_LABELS,
     GRADIENT,
+    READERS,
     RECIPES,
     WITH_SIZES,
     counted,
@@ -87,7 +88,7 @@ def test_it_overfits_one_batch(name, store_of):
     assert all(after[head] < 0.5 * before[head] for head in learned), (before, after)
 
 
-@pytest.mark.parametrize("name", COUNTING)
+@pytest.mark.parametrize("name", [name for name in COUNTING if name in READERS])
 def test_counts_make_seen_text_likelier_than_chance(name, store_of):
     recipe = tiny(name)
     seen = store_of(recipe)
@@ -310,6 +311,8 @@ def test_a_signal_saves_first_and_ends_with_130(number, stores, tmp_path):
             str(stores["byte_bpe"]),
             "--out",
             str(run.path),
+            "--processes",
+            "1",  # a forked process cannot try more threads: OpenMP's are those of the one it comes from
         ]
         main()
 
@@ -351,15 +354,17 @@ def test_a_finished_run_asked_again_changes_nothing(stores, tmp_path):
 
 @pytest.mark.parametrize("name", GRADIENT)
 def test_resuming_far_on_costs_no_more(name, store_of, monkeypatch):
-    """Step ten million is taken without the steps before: as many rows are cut for it as for step 0."""
+    """Step ten million is taken without the steps before: as many rows are cut for it as for one of the first."""
     recipe = tiny(name)
     learner, stream = learner_for(recipe, store_of(recipe))
     reads = []
     store = stream.cutter.store
     real = store.read
     monkeypatch.setattr(store, "read", lambda start, stop: (reads.append(stop - start), real(start, stop))[1])
-    stream.batch(0)
-    near, reads[:] = sum(reads), []
+    near = 0
+    for step in range(12 if recipe.objective.takes_turns else 1):  # of several tasks some read more than others
+        stream.batch(step)
+        near, reads[:] = max(near, sum(reads)), []
     learner.step(stream.batch(10_000_000), 10_000_000, 0.5)
     assert sum(reads) <= 2 * near
 

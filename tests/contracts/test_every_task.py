@@ -16,7 +16,7 @@ from foreword.evaluate.prompted import run_task
 from foreword.evaluate.requests import PromptedModel
 from foreword.tasks import task as tasks
 from foreword.tasks.metrics import value
-from foreword.tasks.prompted.request import GeneratedText, GenerationRequest, Likelihood, LikelihoodRequest
+from foreword.tasks.prompted.request import GenerationRequest, Likelihood, LikelihoodRequest
 from foreword.tasks.task import Task
 from tests.tiny import tiny
 
@@ -78,7 +78,7 @@ def test_examples_can_be_asked_with_and_without_shots(data, name, variant):
 def answers_to(requests: Sequence[Any], likely: int, written: str) -> list[Any]:
     """As a model would answer that takes choice `likely`, or writes this."""
     return [
-        GeneratedText(written)
+        written
         if isinstance(request, GenerationRequest)
         else Likelihood(np.full(4, -1.0 if place == likely else -9.0), place == likely, place == likely)
         for place, request in enumerate(requests)

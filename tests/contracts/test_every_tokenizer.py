@@ -21,6 +21,7 @@ CHINESE = "话说天下大势，分久必合，合久必分。你好，世界！
 LOSSLESS = ("byte", "unicode", "byte_bpe")
 SPECIALS = {name: {"[end]", "[begin]"} for name in ("byte", "unicode", "ascii", "byte_bpe")} | {
     "word": {"[end]", "[begin]", "[unknown]"},
+    "words": {"[end]", "[begin]", "[unknown]"},
     "char_bpe": {"[end]", "[begin]", "[unknown]"},
     "wordpiece": {"[pad]", "[unknown]", "[cls]", "[separator]", "[mask]", "[end]"},
     "unigram": {"[pad]", "[unknown]", "[cls]", "[separator]", "[mask]", "[end]"},

@@ -29,7 +29,15 @@ DOCS = ROOT / "docs"
 LINEAGE = DOCS / "lineage"
 PAGES = [*sorted(DOCS.rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
 INFO = {"sh", "sh no-run", "python", "text", "toml"}
-NOT_RUN = ("make ", "foreword demo", "pip ", "#")  # what a `no-run` block may hold
+NOT_RUN = (
+    "make ",
+    "foreword demo",
+    "pip ",
+    "torchrun --nnodes",
+    "srun ",
+    "    ",
+    "#",
+)  # what a `no-run` block may hold: setting up, the demo, many machines
 HOSTS = {"arxiv.org", "aclanthology.org", "doi.org", "github.com", "huggingface.co"}
 DOCUMENTS = {"train": 44, "valid": 4, "test": 3}  # of each split, whatever Python's help says this year
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

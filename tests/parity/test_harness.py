@@ -39,11 +39,10 @@ from lm_eval.tasks import TaskManager  # noqa: E402
 
 from foreword.evaluate.bits_per_byte import score_texts, text_of  # noqa: E402
 from foreword.evaluate.harness import Foreword, greedily  # noqa: E402
-from foreword.evaluate.likelihood import Pair  # noqa: E402
+from foreword.evaluate.likelihood import Pair, score_whole_texts  # noqa: E402
 from foreword.evaluate.prompted import run_task  # noqa: E402
 from foreword.evaluate.requests import PromptedModel  # noqa: E402
 from foreword.evaluate.score import total  # noqa: E402
-from foreword.evaluate.whole_text import score_whole_texts  # noqa: E402
 from foreword.tasks.prompted.whole_text import RollingRequest  # noqa: E402
 from foreword.tasks.task import load  # noqa: E402
 
@@ -354,5 +353,5 @@ def test_our_wikitext_is_theirs_in_their_windows(asked: PromptedModel, tasks: di
     )
     whole = total(scores)
     assert whole.bits_per_byte == pytest.approx(both["hf"]["results"]["local_wikitext"]["bits_per_byte,none"], rel=1e-5)
-    told = score_whole_texts(asked, [RollingRequest(page) for page in pages])
+    told = score_whole_texts(asked, [RollingRequest(original=page) for page in pages])
     assert sum(len(one.logs) for one in told) == whole.tokens

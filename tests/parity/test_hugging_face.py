@@ -26,6 +26,7 @@ from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault
 from foreword.exchange import hugging_face
 from foreword.networks.base import Inputs, Model
+from foreword.runs.moving import send_out
 from foreword.tokens.kinds import ByteBPE, CharBPE, WordPiece
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
@@ -56,7 +57,7 @@ class Case:
 
     @property
     def causal(self) -> bool:
-        return self.recipe != "bert"
+        return self.recipe not in ("bert", "roberta", "modern-bert")
 
     def theirs(self, seed: int = 0, **more: Any) -> Any:
         torch.manual_seed(seed)
@@ -148,6 +149,37 @@ def bert(**more: Any) -> Any:
     )
 
 
+def roberta(**more: Any) -> Any:
+    return transformers.RobertaConfig(
+        **{**bert().to_diff_dict(), "max_position_embeddings": CONTEXT + 2, "layer_norm_eps": 1e-5, "pad_token_id": 1}
+        | {"model_type": "roberta", **more}
+    )
+
+
+def electra(**more: Any) -> Any:
+    return transformers.ElectraConfig(
+        **{**bert().to_diff_dict(), "model_type": "electra", "embedding_size": 20, "pad_token_id": 0, **more}
+    )
+
+
+def modernbert(**more: Any) -> Any:
+    ids = dict.fromkeys(("pad_token_id", "bos_token_id", "eos_token_id", "cls_token_id", "sep_token_id"), 1)
+    return transformers.ModernBertConfig(
+        **{
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "num_attention_heads": 2,
+            "intermediate_size": 56,
+            "vocab_size": 83,
+            "max_position_embeddings": CONTEXT,
+            "layer_types": ["full_attention", "sliding_attention"],
+            "local_attention": 4,
+            **ids,
+            **more,
+        }
+    )
+
+
 def nanochat(**more: Any) -> Any:
     return transformers.NanoChatConfig(
         **{
@@ -174,6 +206,7 @@ SMALL = (
     f"network.context={CONTEXT}",
     "network.dropout={table=0.0, embeddings=0.0, attention=0.0, residual=0.0}",
 )
+MODERN = (*SMALL, "network.inner=56", "network.visible={kind='alternating', window=4, order=['dense', 'banded']}")
 BERT = (*SMALL, "network.inner=56", "network.segments=3")
 NEO = (*SMALL, "network.qkv_bias=false", "network.visible.window=3")
 CASES = {
@@ -188,6 +221,28 @@ CASES = {
     "bert": Case("BertForPreTraining", "AutoModelForPreTraining", bert, "bert", BERT, 83, ("tokens", "next_sentence")),
     "bert masked": Case(
         "BertForMaskedLM", "AutoModelForMaskedLM", bert, "bert", (*BERT, "objective.parts=[{kind='masked'}]"), 83
+    ),
+    "roberta": Case("RobertaForMaskedLM", "AutoModelForMaskedLM", roberta, "roberta", BERT, 83),
+    "roberta trunk": Case("RobertaModel", "AutoModel", roberta, "roberta", BERT, 83, ()),
+    "electra": Case(
+        "ElectraForPreTraining",
+        "AutoModelForPreTraining",
+        electra,
+        "bert",
+        (*BERT, "network.embedding=20", "objective={kind='replaced_token'}"),
+        83,
+        ("replaced",),
+    ),
+    "electra generator": Case(
+        "ElectraForMaskedLM",
+        "AutoModelForMaskedLM",
+        electra,
+        "bert",
+        (*BERT, "network.embedding=20", "objective={kind='masked'}"),
+        83,
+    ),
+    "modernbert": Case(
+        "ModernBertForMaskedLM", "AutoModelForMaskedLM", modernbert, "modern-bert", MODERN, 83, double=1e-5
     ),
     "bert trunk": Case("BertModel", "AutoModel", bert, "bert", (*BERT, "objective.parts=[{kind='masked'}]"), 83, ()),
 }
@@ -223,6 +278,7 @@ class Rows:
         if side == "none":
             lengths = (longest,) * len(lengths)
         ids = torch.randint(0, vocabulary, (len(lengths), longest), generator=chance)  # padding is not zeros
+        ids[ids == 1] = 2  # RoBERTa's padding, which it does not number
         places = torch.arange(longest)[None]
         wide = torch.tensor(lengths)[:, None]
         real = places >= longest - wide if side == "left" else places < wide
@@ -235,6 +291,7 @@ class Rows:
 
 def ask_theirs(model: Any, case: Case, rows: Rows) -> dict[str, Any]:
     more = {"position_ids": rows.positions} if case.causal else {"token_type_ids": rows.segments}
+    more = {} if case.recipe == "modern-bert" else more
     found = model(input_ids=rows.ids, attention_mask=rows.real.long(), output_hidden_states=True, **more)
     return {
         "tokens": found.get("prediction_logits", found.get("logits")),
@@ -249,7 +306,11 @@ def ask_ours(model: Model, case: Case, rows: Rows) -> dict[str, Any]:
     )
     heads = model.heads
     return {
-        "tokens": heads["tokens"].logits(output.last) if "tokens" in heads else None,
+        "tokens": heads["tokens"].logits(output.last)
+        if "tokens" in heads
+        else heads["replaced"](output.last)
+        if "replaced" in heads
+        else None,
         "next_sentence": heads["next_sentence"](output.last) if "next_sentence" in heads else None,
         "layers": (*output.layers[:-1], output.last),
     }
@@ -346,10 +407,15 @@ def test_gradients_are_those_of_transformers(folders, name, dtype) -> None:
     other = {plain(key): weight.grad for key, weight in theirs.named_parameters()}
     pairs = {
         "network.embeddings.tokens.weight": one_of(
-            other, "wte", "tokens_embed", "embeddings.word_embeddings", "embed_tokens"
+            other, "wte", "tokens_embed", "embeddings.word_embeddings", "embed_tokens", "embeddings.tok_embeddings"
         ),
     }
-    if name == "nanochat":
+    if name == "modernbert":
+        pairs |= {
+            "network.blocks.0.attention.out.weight": other["layers.0.attn.Wo.weight"],
+            "network.blocks.1.feedforward.gate.weight": other["layers.1.mlp.Wi.weight"].chunk(2)[1],
+        }
+    elif name == "nanochat":
         pairs |= {
             "network.blocks.0.attention.project.weight": torch.cat(
                 [other[f"layers.0.self_attn.{part}_proj.weight"] for part in "qkv"]
@@ -372,7 +438,7 @@ def test_gradients_are_those_of_transformers(folders, name, dtype) -> None:
             "network.blocks.1.feedforward.out.weight": other["h.1.mlp.c_proj.weight"].t(),
             "network.blocks.1.second.norm.weight": other["h.1.ln_2.weight"],
         }
-    if not case.causal:
+    if not case.causal and name != "modernbert":
         attention = "encoder.layer.0.attention.self"
         pairs |= {
             "network.blocks.0.attention.project.weight": torch.cat(
@@ -383,7 +449,7 @@ def test_gradients_are_those_of_transformers(folders, name, dtype) -> None:
             "network.embeddings.segments.weight": other["embeddings.token_type_embeddings.weight"],
         }
     for key, theirs_grad in pairs.items():
-        if name.startswith("bert") and key == "network.embeddings.tokens.weight":
+        if name.startswith(("bert", "electra")) and key == "network.embeddings.tokens.weight":
             theirs_grad, mine[key] = theirs_grad[1:], mine[key][1:]  # their table passes nothing to row 0 (padding_idx)
         assert mine[key].abs().max() > 1e-3, f"{key} gets no gradient: nothing was compared"
         # gradients are some tens in size here, so the tolerance is of the largest
@@ -477,6 +543,23 @@ def test_what_we_write_we_read_to_the_same_numbers(tmp_path, name) -> None:
     assert set(again.model.heads) == set(case.heads)
     for key, tensor in model.weights().items():
         assert torch.equal(tensor, again.model.weights()[key]), key
+
+
+def test_a_large_model_is_written_in_numbered_files_that_both_open(tmp_path, monkeypatch) -> None:
+    case = CASES["gpt2"]
+    recipe, model = case.ours(3)
+    monkeypatch.setattr(hugging_face, "LARGEST", 20_000)
+    hugging_face.write(tmp_path / "model", recipe, model, None)
+    files = sorted(path.name for path in (tmp_path / "model").glob("*.safetensors"))
+    assert len(files) > 2
+    assert files[0] == f"model-00001-of-{len(files):05d}.safetensors"
+    again = hugging_face.read(tmp_path / "model").model
+    assert all(torch.equal(weight, again.weights()[name]) for name, weight in model.weights().items())
+    theirs = case.opened(tmp_path / "model")
+    ids = torch.arange(12).view(1, 12)
+    with torch.no_grad():
+        logits = model.heads["tokens"].logits(model.network(Inputs(ids)).last)
+        assert torch.allclose(theirs(ids).logits, logits, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -645,6 +728,8 @@ def test_an_untied_head_goes_both_ways(tmp_path, name) -> None:
         ("openai-gpt", "lm_head.weight", "transformer.tokens_embed.weight"),
         ("bert", "cls.predictions.decoder.weight", "bert.embeddings.word_embeddings.weight"),
         ("bert", "cls.predictions.decoder.bias", "cls.predictions.bias"),
+        ("roberta", "lm_head.decoder.weight", "roberta.embeddings.word_embeddings.weight"),
+        ("roberta", "lm_head.decoder.bias", "lm_head.bias"),
     ],
 )
 def test_a_second_copy_of_a_tied_tensor_is_checked(copied, name, copy, original) -> None:
@@ -665,12 +750,23 @@ LAYER = {
     "openai-gpt": "transformer.h.1.attn.c_proj.weight",
     "bert": "bert.encoder.layer.1.attention.self.key.weight",
     "bert masked": "cls.predictions.transform.LayerNorm.bias",
+    "modernbert": "model.layers.1.attn.Wo.weight",
+    "electra": "discriminator_predictions.dense_prediction.weight",
+    "electra generator": "electra.embeddings_project.weight",
+    "roberta": "lm_head.layer_norm.bias",
+    "roberta trunk": "encoder.layer.1.output.dense.bias",
     "bert trunk": "embeddings.token_type_embeddings.weight",
 }
 
 
 def plain(name: str) -> str:
-    return name.removeprefix("transformer.").removeprefix("bert.").removeprefix("model.")
+    return (
+        name.removeprefix("transformer.")
+        .removeprefix("roberta.")
+        .removeprefix("electra.")
+        .removeprefix("bert.")
+        .removeprefix("model.")
+    )
 
 
 @every_case
@@ -686,7 +782,8 @@ def test_an_extra_tensor_is_named(copied, name) -> None:
     count = len(load_file(folder / "model.safetensors"))
     said = fault(folder)
     assert "Without a place: adapter.down.weight." in said
-    count -= 2 if name == "bert trunk" else 0  # its pooler is set aside before: no head of ours reads it
+    count -= 2 if name.endswith("trunk") else 0  # its pooler is set aside before: no head of ours reads it
+    count += 2 if name == "modernbert" else 0  # two matrices of theirs are two of ours each
     assert f"has {count} tensors; {count - 1} found a place." in said
 
 
@@ -826,7 +923,7 @@ def test_another_type_of_model_is_refused(copied, model_type) -> None:
     folder = reconfigured(copied("gpt2"), model_type=model_type)
     assert fault(folder) == (
         f"{folder} holds a model of type {model_type!r}, which Foreword does not read.\n"
-        "    Types it reads: gpt2, openai-gpt, gpt_neo, bert, nanochat."
+        "    Types it reads: gpt2, openai-gpt, gpt_neo, electra, bert, ernie, roberta, modernbert, nanochat, t5, marian."
     )
 
 
@@ -846,7 +943,12 @@ WORDS = (
     "numbers 12 and 345, quotes 'like' \"these\". Every fox jumps.\n"
 ) * 20
 TEXT = "The lazy fox jumps over a quick dog, 12 times! Quick?"
-TOKENIZERS = {"gpt2": ByteBPE(vocabulary=320), "openai-gpt": CharBPE(vocabulary=150), "bert": WordPiece(vocabulary=150)}
+TOKENIZERS = {
+    "gpt2": ByteBPE(vocabulary=320),
+    "openai-gpt": CharBPE(vocabulary=150),
+    "bert": WordPiece(vocabulary=150),
+    "roberta": ByteBPE(vocabulary=320, specials="roberta"),
+}
 
 
 def trained(name: str, folder: Path) -> tuple[Tokenizer, Model]:
@@ -868,7 +970,7 @@ def test_text_to_logits_agrees_end_to_end(tmp_path, name) -> None:
     read = transformers.AutoTokenizer.from_pretrained(tmp_path)
     given = read(TEXT, return_tensors="pt")
     ids = tokenizer.encode(TEXT)
-    if name == "bert":
+    if not case.causal:
         ids = [tokenizer.special("[cls]"), *ids, tokenizer.special("[separator]")]
     assert given["input_ids"][0].tolist() == ids
     assert len(set(ids)) > 8
@@ -991,12 +1093,20 @@ def test_gpt3_is_the_table_of_its_paper(size, millions, batch, rate) -> None:
         ("large", {"num_hidden_layers": 24, "hidden_size": 1024, "num_attention_heads": 16, "intermediate_size": 4096}),
     ],
 )
-def test_bert_has_as_many_parameters_as_theirs(size, config) -> None:
-    recipe = loader.load("bert", size)
+@pytest.mark.parametrize(
+    ("name", "cls", "vocabulary", "more"),
+    [
+        ("bert", "BertForPreTraining", 30522, {}),
+        ("roberta", "RobertaForMaskedLM", 50265, {"max_position_embeddings": 514, "type_vocab_size": 1}),
+    ],
+)
+def test_an_encoder_has_as_many_parameters_as_theirs(name, cls, vocabulary, more, size, config) -> None:
+    recipe = loader.load(name, size)
     assert (recipe.network.heads, recipe.network.context) == (16 if size == "large" else 12, 512)
+    made = getattr(transformers, cls)
     with torch.device("meta"):
-        ours = model_for(recipe, Vocabulary(30522, -1, ()))
-        theirs = transformers.BertForPreTraining(transformers.BertConfig(**config))
+        ours = model_for(recipe, Vocabulary(vocabulary, -1, ()))
+        theirs = made(made.config_class(vocab_size=vocabulary, **more, **config))
     assert ours.parameter_count() == sum(weight.numel() for weight in theirs.parameters())
 
 
@@ -1072,3 +1182,40 @@ def test_a_task_class_opens_with_its_trunk_and_a_class_we_lack_says_that_it_lost
     with torch.no_grad():
         expected = getattr(model, model.base_model_prefix)(ids).last_hidden_state
         assert torch.allclose(ours.model.network(foreword.Inputs(ids)).last, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize(("form", "cls"), [("hf", "ElectraForPreTraining"), ("hf-generator", "ElectraForMaskedLM")])
+@torch.no_grad()
+def test_each_half_of_electra_leaves_as_a_model_of_its_own(form, cls, tmp_path) -> None:
+    """A run keeps both halves; what is exported has one, and gives the numbers it gave inside."""
+    tokenizer = WordPiece(vocabulary=150).train(iter([WORDS]))
+    recipe = loader.load("electra", "", [*SMALL, "network.embedding=20"])
+    model = redrawn(model_for(recipe, tokenizer.vocabulary()).eval())
+    hugging_face.write(tmp_path / "both", recipe, model, tokenizer)
+    send_out(tmp_path / "both", form, tmp_path / "half")
+    theirs, report = getattr(transformers, cls).from_pretrained(tmp_path / "half", output_loading_info=True)
+    assert not report["missing_keys"]
+    assert not report["unexpected_keys"]
+    ids = Rows.draw(100, "none").ids
+    half = model.network.discriminator if form == "hf" else model.network.generator
+    last = half(Inputs(ids)).last
+    expected = model.heads["replaced"](last) if form == "hf" else model.heads["tokens"].logits(last)
+    same(theirs.eval()(ids).logits, expected, 1e-4)
+    back = hugging_face.read(tmp_path / "half")
+    same(back.model.network(Inputs(ids)).last, last, 1e-5)
+    assert "generator" not in str(back.recipe.network)
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "narrow"), [("small", 13_433_856, 64), ("base", 108_891_648, 256), ("large", 334_092_288, 256)]
+)
+def test_electra_has_the_published_sizes(size, count, narrow) -> None:
+    """The paper rounds the discriminator's to 14M, 110M and 335M."""
+    spec = loader.load("electra", size).network
+    with torch.device("meta"):
+        network = model_for(loader.load("electra", size), Vocabulary(30522, -1, ())).network
+    assert sum(p.numel() for p in network.discriminator.parameters()) == count
+    tables = (30522 + spec.context + 2 + 2) * spec.embedding  # tokens, positions, segments, a norm
+    wider = (spec.embedding + 1) * spec.width if spec.embedding != spec.width else 0
+    assert count == tables + wider + spec.layers * (12 * spec.width**2 + 13 * spec.width)
+    assert (network.generator.width, spec.narrow().heads, spec.narrow().inner) == (narrow, narrow // 64, 4 * narrow)

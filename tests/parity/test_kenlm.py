@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 from foreword.counts.arpa import names, read_arpa, write_arpa
-from foreword.counts.kneser_ney import KneserNey
 from foreword.counts.ngrams import NGram
+from foreword.counts.smoothed import SmoothedNGram
+from foreword.counts.smoothing import Katz, WittenBell
 from foreword.tokens.vocabulary import Vocabulary
 
 DATA = Path(os.environ["FOREWORD_DATA"])
@@ -48,20 +49,33 @@ def single_bytes(text: str) -> tuple[list[list[int]], list[str]]:
     return [list(part.encode()) for part in text.split("\n\n")], pieces
 
 
-@pytest.mark.parametrize("order", [2, 3, 5])
+SPECS = [
+    *(SmoothedNGram(order=order) for order in (2, 3, 5)),
+    SmoothedNGram(order=3, smoothing=Katz()),
+    SmoothedNGram(order=4, smoothing=WittenBell()),
+    SmoothedNGram(order=4, prune=[0, 0, 1]),
+    SmoothedNGram(order=4, entropy=3e-4),
+    SmoothedNGram(order=4, quantize=6, hashed=True),
+    SmoothedNGram(order=3, smoothing=Katz(), prune=[0, 1], entropy=1e-4),
+]
+
+
+@pytest.mark.parametrize(
+    "spec", SPECS, ids=lambda spec: f"{spec.smoothing.kind}-{spec.order}-{spec.prune}-{spec.entropy}"
+)
 @pytest.mark.parametrize("level", [words, chunks, single_bytes])
-def test_kenlm_reads_our_file_and_gives_our_numbers(level, order, tmp_path):
+def test_kenlm_reads_our_file_and_gives_our_numbers(level, spec, tmp_path):
     kenlm = pytest.importorskip("kenlm", reason="kenlm is not installed: OUR ARPA FILES ARE NOT CHECKED AGAINST IT")
     documents, pieces = level(PROSE)
     end = len(pieces)
     vocabulary = Vocabulary(size=end + 1, end=end, silent=(0,) if pieces[0] == "[pad]" else ())
-    model = KneserNey(order=order).build(vocabulary)
+    model = spec.build(vocabulary)
     model.count(np.concatenate([[*document, end] for document in documents]))
     model.estimate(None)
     path = tmp_path / "ours.arpa"
     write_arpa(model, [*pieces, "[end]"].__getitem__, path)
     theirs, again = kenlm.Model(str(path)), read_arpa(path)
-    assert theirs.order == order
+    assert theirs.order == spec.order
     called = names(vocabulary, [*pieces, "[end]"].__getitem__)
     there = {name: token for token, name in enumerate(again.pieces)}
     unusual = [[], documents[0][::-1], [end - 1, 1, 2, end - 1], documents[1][3:9] * 2]
@@ -101,13 +115,13 @@ def test_on_wikitext_kneser_ney_gains_by_order_and_add_k_loses():
     assert len(seen) > 900_000
     vocabulary = Vocabulary(size=end + 1, end=end, silent=())
 
-    def bits(spec: NGram | KneserNey) -> float:
+    def bits(spec: NGram | SmoothedNGram) -> float:
         model = spec.build(vocabulary)
         model.count(seen)
         model.estimate(held_out)
         return float(-model.score([tested], [1])[0].mean() / np.log(2))
 
-    kneser_ney = {order: bits(KneserNey(order=order)) for order in (1, 2, 3, 5)}
+    kneser_ney = {order: bits(SmoothedNGram(order=order)) for order in (1, 2, 3, 5)}
     add_k = {order: bits(NGram(order=order)) for order in (1, 2, 3, 5)}
     assert kneser_ney[5] < kneser_ney[3] < kneser_ney[2] < kneser_ney[1]
     assert add_k[2] < add_k[3] < add_k[5]

@@ -18,6 +18,7 @@ from foreword.evaluate.dialogue import DialoguePrompt, answered, judged, prompts
 from foreword.generate.chat import ChatModel
 from foreword.generate.rerank import TextModel
 from foreword.generate.sample import Sampling
+from foreword.tasks.replies import compared, dull
 from foreword.text.reading import documents
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import ByteBPE
@@ -68,13 +69,15 @@ def test_ranking_by_recall_makes_replies_less_dull_and_more_diverse(seed, store,
     ]
     answers = answered(chat_model, asked, seed)
     report = judged("dialogpt", Path("DailyDialog"), chat_model, asked, answers, seed, EMPTY)
-    print(*report.lines(), f"the likeliest: {report.control[0]}", sep="\n")
+    said, person = report.replies, report.replies["person"]
+    control = compared(dull(EMPTY), said["first sample"], said["likeliest"], person, seed)
+    print(*report.report().lines(), f"the likeliest: {control}", sep="\n")
     found = {one.metric.name: one for one in report.differences}
     assert found["dull replies"].first > 0.1, "the forward model has not learned to be dull"
-    assert found["dull replies"].interval[1] < 0, found["dull replies"]
+    assert found["dull replies"].difference.sign < 0, found["dull replies"]
     for name in ("distinct-1", "distinct-2"):
         assert found[name].second > found[name].first, found[name]
-    assert report.control[0].low > 0, f"choosing by likelihood must be duller: {report.control[0]}"
+    assert control.difference.sign > 0, f"choosing by likelihood must be duller: {control}"
     chosen, drawn = (
         [one.backward for one in picked]
         for picked in zip(*((answer.candidates[0], answer.first) for answer in answers))

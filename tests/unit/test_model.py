@@ -197,21 +197,10 @@ def test_a_classifier_points_to_predict(store, tmp_path):
             asked()
 
 
-def test_a_table_of_vectors_embeds_names_neighbours_and_has_no_bits_per_byte(stores, tmp_path):
-    run = train(tiny("skip-gram"), stores["byte_bpe"], tmp_path / "run")
-    lm = foreword.load(run.path)
-    assert lm.abilities == ["embed", "neighbours"]
-    one, two = lm.embed(["the class", ""])
-    ids = lm.tokenizer.encode("the class")
-    assert np.allclose(one, lm.model.vectors[ids].mean(0))
-    assert not two.any()
-    assert lm.embed([]).shape == (0, 32)
-    near = lm.neighbours("the", 3)
+def test_a_network_names_the_neighbours_of_its_tokens(opened):
+    near = opened["gpt2"].neighbours("the", 3)
     assert len(near) == 3
     assert near[0][1] >= near[1][1] >= near[2][1]
-    assert "the" not in [piece for piece, _ in near]
-    with pytest.raises(Fault, match="cannot score; it can embed, neighbours"):
-        lm.language_model  # noqa: B018
 
 
 def test_a_model_with_a_memory_says_how_far_it_sees(stores, tmp_path):

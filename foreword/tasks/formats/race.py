@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Literal
 
 from foreword.basics.messages import Fault
-from foreword.tasks.files import SPLITS, ExampleSource, SearchPath, text_of
+from foreword.tasks.files import BySplit, SearchPath, text_of
 from foreword.tasks.template import Row
 
 
-class Race(ExampleSource):
+class Race(BySplit):
     """RACE: a folder of passages, each a JSON file {"article", "questions", "options", "answers"}. Fields: one question each."""
 
     kind: Literal["race"] = "race"
@@ -19,26 +19,15 @@ class Race(ExampleSource):
     valid: str = ""
     test: str = ""
 
-    def splits(self) -> list[str]:
-        return [name for name in SPLITS if getattr(self, name)]
-
     def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
         found: list[Row] = []
         for path in sorted(where.find(getattr(self, split), folder=True).rglob("*.txt")):
             try:
                 passage = json.loads(text_of(path))
-                for question, options, answer in zip(
-                    passage["questions"], passage["options"], passage["answers"], strict=True
-                ):
-                    found.append(
-                        {
-                            "id": f"{path.stem}-{len(found)}",
-                            "article": passage["article"],
-                            "question": question,
-                            "options": options,
-                            "answer": answer,
-                        }
-                    )
+                asked = zip(passage["questions"], passage["options"], passage["answers"], strict=True)
+                for question, options, answer in asked:
+                    row = {"article": passage["article"], "question": question, "options": options, "answer": answer}
+                    found.append({"id": f"{path.stem}-{len(found)}", **row})
             except (KeyError, TypeError, ValueError) as error:
                 raise Fault(f"this is not a passage of RACE: {error!r}.", where=str(path)) from error
         if not found:

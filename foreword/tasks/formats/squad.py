@@ -26,22 +26,15 @@ class Squad(Files):
                 for paragraph in article["paragraphs"]:
                     for asked in paragraph["qas"]:
                         right = [] if asked.get("is_impossible") else asked["answers"]
+                        spans = {(one["text"], one["answer_start"]): None for one in right}  # each once
                         title = article.get("title", paragraph.get("id", ""))  # CMRC has none
                         yield {
                             "id": str(asked.get("id", "")),
                             "title": str(title).replace("_", " "),
                             "context": paragraph["context"],
                             "question": asked["question"].strip(),
-                            "answers": list(dict.fromkeys(answer["text"] for answer in right)),
-                            "spans": list(
-                                map(
-                                    dict,
-                                    dict.fromkeys(
-                                        (("text", answer["text"]), ("start", answer["answer_start"]))
-                                        for answer in right
-                                    ),
-                                )
-                            ),
+                            "answers": list(dict.fromkeys(text for text, _ in spans)),
+                            "spans": [{"text": text, "start": start} for text, start in spans],
                         }
         except (KeyError, TypeError, json.JSONDecodeError) as error:
             raise Fault(f"this is not a SQuAD file: {error!r}.", where=str(path)) from error

@@ -48,10 +48,7 @@ class Winograd(Files):
 def in_place(noun: str, pronoun: str, before: str) -> str:
     """A noun as it must be written where the pronoun stood."""
     first, _, rest = noun.partition(" ")
-    if (
-        before
-        and not before.endswith((".", "!", "?", '"'))
-        and first in ("The", "A", "An", "My", "His", "Her", "Their")
-    ):
+    inside = before and not before.endswith((".", "!", "?", '"'))
+    if inside and first in ("The", "A", "An", "My", "His", "Her", "Their"):
         noun = f"{first.lower()} {rest}"
     return f"{noun}'s" if pronoun.lower() in POSSESSIVE else noun

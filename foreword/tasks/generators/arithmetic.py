@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from foreword.basics.seeds import chance, number_of
-from foreword.tasks.files import ExampleSource, SearchPath
+from foreword.tasks.files import Generated, SearchPath
 from foreword.tasks.template import Row
 
 Asked = tuple[str, int]  # a question, its answer
@@ -43,37 +43,26 @@ OPERATIONS: dict[str, Callable[[np.random.Generator], Asked]] = {
 }
 
 
-class Arithmetic(ExampleSource):
+class Arithmetic(Generated):
     """Questions drawn by a seed, all different; those of the train split are none of the test split's."""
 
     kind: Literal["arithmetic"] = "arithmetic"
-    operation: Literal[
-        "two_digit_addition",
-        "two_digit_subtraction",
-        "three_digit_addition",
-        "three_digit_subtraction",
-        "four_digit_addition",
-        "four_digit_subtraction",
-        "five_digit_addition",
-        "five_digit_subtraction",
-        "two_digit_multiplication",
-        "one_digit_composite",
-    ]
+    operation: str  # one of OPERATIONS
     items: int = 2000
-    seed: int = 0
-
-    def splits(self) -> list[str]:
-        return ["train", "test"]
 
     def faults(self) -> list[tuple[str, str]]:
-        wrong = f"1 to 2,000 questions of each split can be drawn (it says {self.items:,})."
-        return [] if 1 <= self.items <= 2000 else [("items", wrong)]
+        wrong = {
+            "items": ""
+            if 1 <= self.items <= 2000
+            else f"1 to 2,000 of each split can be drawn (it says {self.items:,}).",
+            "operation": "" if self.operation in OPERATIONS else f"it is not one of {', '.join(OPERATIONS)}.",
+        }
+        return [(setting, said) for setting, said in wrong.items() if said]
 
-    def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
+    def drawn(self, where: SearchPath) -> Sequence[Row]:
         dice = chance(self.seed, number_of(self.operation))
         found: dict[str, int] = {}
         while len(found) < 2 * self.items:
             question, answer = OPERATIONS[self.operation](dice)
             found[question] = answer
-        rows = [{"question": question, "answer": str(answer)} for question, answer in found.items()]
-        return rows[: self.items] if split == "test" else rows[self.items :]
+        return [{"question": question, "answer": str(answer)} for question, answer in found.items()]

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from foreword.basics.seeds import chance, number_of
-from foreword.tasks.files import ExampleSource, SearchPath, text_of
+from foreword.tasks.files import Generated, SearchPath, text_of
 from foreword.tasks.template import Row
 
 COMMONEST = 10_000  # the paper's: the most frequent words,
@@ -51,18 +51,14 @@ SCRAMBLES: dict[str, Callable[[str, np.random.Generator], str]] = {
 }
 
 
-class Scramble(ExampleSource):
+class Scramble(Generated):
     """The commonest words of a text (of Python's own help if none is given), each scrambled in one way."""
 
     kind: Literal["scramble"] = "scramble"
     way: Literal["cycle_letters", "anagrams_all_but_ends", "anagrams_all_but_two", "random_insertion", "reversed"]
     words: str = ""  # a text file
-    seed: int = 0
 
-    def splits(self) -> list[str]:
-        return ["train", "test"]
-
-    def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
+    def drawn(self, where: SearchPath) -> Sequence[Row]:
         text = text_of(where.find(self.words)) if self.words else "\n".join(topics.values())
         counts = Counter(_WORD.findall(text))
         common = sorted(counts, key=lambda word: (-counts[word], word))[:COMMONEST]
@@ -71,8 +67,7 @@ class Scramble(ExampleSource):
             dice = chance(self.seed, number_of(self.way, common[number]))
             if made := self._changed(common[number], dice):
                 found.append({"scrambled": made, "word": common[number]})
-        half = len(found) // 2
-        return found[:half] if split == "test" else found[half:]
+        return found
 
     def _changed(self, word: str, dice: np.random.Generator) -> str:
         """Scrambled so that it shows; nothing for a word that stays what it is (a palindrome turned round)."""

@@ -25,9 +25,8 @@ class SpanExtraction(LabelledKind):
     question: str
     context: str
     spans: str
-    unplaced: Literal["refuse", "keep"] = (
-        "refuse"  # answers not where the file says they are; kept only to compare with
-    )
+    # answers not where the file says they are; kept only to compare with
+    unplaced: Literal["refuse", "keep"] = "refuse"
 
     @classmethod
     def from_columns(cls, columns: Columns) -> tuple[LabelledKind, str] | None:

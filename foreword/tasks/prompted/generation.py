@@ -60,7 +60,7 @@ class Generation(PromptedKind):
         return render(self.context, row) + render(self.completion, {**row, "answer": self.references(row)[0]})
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
-        text, references = self.kept(answers[0].text), self.references(row)
+        text, references = self.kept(answers[0]), self.references(row)
         values = {
             NAMES[name]: (text, references) if name == "bleu" else TEXT[name](text, references) for name in self.compare
         }

@@ -3,60 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from foreword.tasks.example import right_place
+from foreword.tasks.choices import AmongChoices
 from foreword.tasks.metrics import Metric, Share
 from foreword.tasks.prompted.request import Judged, Likelihood, LikelihoodRequest, PromptedKind, Request
-from foreword.tasks.template import Row, items, render
+from foreword.tasks.template import Row, render
 
-
-@dataclass(frozen=True)
-class Completion:
-    """A choice as it was weighed."""
-
-    choice: str
-    conditional: Likelihood  # given the context
-    unconditional: Likelihood | None = None  # given almost nothing
-
-
-def _apart(one: Completion) -> float:
-    return one.conditional.total - (one.unconditional.total if one.unconditional else 0.0)
-
-
-NORMALISE: dict[str, Callable[[Completion], float]] = {
-    "sum": lambda one: one.conditional.total,
-    "token": lambda one: one.conditional.mean,
-    "byte": lambda one: one.conditional.total / max(len(one.choice.encode("utf-8")), 1),
-    "unconditional": _apart,
+# of a choice, its likelihood given the context, and given almost nothing (where that was asked)
+NORMALISE: dict[str, Callable[[str, Likelihood, Any], float]] = {
+    "sum": lambda choice, given, alone: given.total,
+    "token": lambda choice, given, alone: given.mean,
+    "byte": lambda choice, given, alone: given.total / max(len(choice.encode("utf-8")), 1),
+    "unconditional": lambda choice, given, alone: given.total - alone.total,
 }
 WORDS = {"sum": "summed", "token": "per token", "byte": "per byte", "unconditional": "minus unconditional"}
 
 
-class AmongChoices(PromptedKind):
+class ChoosesByLikelihood(AmongChoices, PromptedKind):
     """One of several choices is right."""
 
     own_fields: ClassVar[tuple[str, ...]] = ("choice",)
-    choices: str | tuple[str, ...]  # a field that holds a list, or a template for each
-    gold: str  # its place, counted from 0; or one of `labels`
-    labels: tuple[str, ...] = ()  # what the right answer is called, for each choice; "A|1" is either
-
-    def offered(self, row: Row) -> list[str]:
-        """The choices of one example; empty ones are not choices."""
-        if isinstance(self.choices, str):
-            return items(self.choices, row)
-        return [text for template in self.choices if (text := render(template, row)).strip()]
-
-    def right(self, row: Row) -> int:
-        """The place of the right choice."""
-        return right_place(render(self.gold, row), self.labels, len(self.offered(row)))
 
     def chance(self, row: Row) -> float | None:
         return 1 / len(self.offered(row))
 
 
-class LikeliestChoice(AmongChoices):
+class LikeliestChoice(ChoosesByLikelihood):
     """Which completion of the context is likeliest?"""
 
     templated: ClassVar[tuple[str, ...]] = ("context", "choices", "gold", "completion")
@@ -91,21 +64,10 @@ class LikeliestChoice(AmongChoices):
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
         choices, right = self.offered(row), self.right(row)
         given, unconditional = answers[: len(choices)], answers[len(choices) :] or [None] * len(choices)
-        weighed = [Completion(*one) for one in zip(choices, given, unconditional)]
-        values, shown = {}, {}
-        for name in self.normalise:
-            scores = [NORMALISE[name](one) for one in weighed]
-            values[self._metric(name)] = likeliest(scores) == right
-            shown[name] = scores
-        return Judged(
-            values,
-            {
-                "choices": self.completions(row),
-                "scores": shown,
-                "gold": right,
-                "guess": likeliest(shown[self.normalise[0]]),
-            },
-        )
+        scores = {name: list(map(NORMALISE[name], choices, given, unconditional)) for name in self.normalise}
+        values = {self._metric(name): likeliest(some) == right for name, some in scores.items()}
+        guess = likeliest(scores[self.normalise[0]])
+        return Judged(values, {"choices": self.completions(row), "scores": scores, "gold": right, "guess": guess})
 
     def metrics(self) -> dict[str, Metric]:
         return {self._metric(name): Share() for name in self.normalise}

@@ -5,9 +5,10 @@ A kind makes requests of an example and judges the answers. It never sees a mode
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -16,33 +17,28 @@ from foreword.tasks.metrics import Metric
 from foreword.tasks.template import Row, Templated
 
 
-class Request(Protocol):
+@dataclass(frozen=True)
+class Request:
     """A question. Those with `shots` get the solved examples in front of their query, as many as there is room for."""
 
-    answered_by: ClassVar[str]  # a name in foreword.evaluate.requests.ANSWERS
-
-    @property
-    def query(self) -> str: ...
-
-    @property
-    def shots(self) -> bool: ...
+    query: str
+    shots: bool = field(default=True, kw_only=True)
 
     @property
     def whole(self) -> str:
         """All text that must fit into a context together."""
+        return self.query
 
     def room(self, context: int) -> int:
         """How many tokens of it fit."""
+        return context
 
 
 @dataclass(frozen=True)
-class LikelihoodRequest:
+class LikelihoodRequest(Request):
     """How likely is this continuation of the query?"""
 
-    answered_by: ClassVar[str] = "weigh"
-    query: str
     continuation: str
-    shots: bool = True
     greedy: bool = False  # also whether it is what the model itself would say
     without: tuple[str, ...] = ()  # ... also if these words may not begin it
 
@@ -61,6 +57,7 @@ class Likelihood:
     logs: np.ndarray  # [tokens] nats
     greedy: bool = False
     greedy_without: bool = False
+    unigram: float = math.nan  # nats of all its tokens by how often each occurs in the training text, where known
 
     @property
     def total(self) -> float:
@@ -72,27 +69,15 @@ class Likelihood:
 
 
 @dataclass(frozen=True)
-class GenerationRequest:
+class GenerationRequest(Request):
     """What does the model write after the query?"""
 
-    answered_by: ClassVar[str] = "write"
-    query: str
     most: int  # tokens
     stop: tuple[str, ...] = ()
     top_k: int = 1  # 1: always the likeliest token
-    shots: bool = True
-
-    @property
-    def whole(self) -> str:
-        return self.query
 
     def room(self, context: int) -> int:
         return max(1, context - min(self.most, context // 2))
-
-
-@dataclass(frozen=True)
-class GeneratedText:
-    text: str
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from foreword.tasks.confidence import Interval, bootstrap
-from foreword.tasks.metrics import Mean, Metric
+from foreword.tasks.metrics import Metric
 from foreword.tasks.prompted.request import Judged, PromptedKind, Request
 from foreword.tasks.template import Row, render
 from foreword.text.detokenise import FORMATS, Format
@@ -18,18 +17,13 @@ STRETCHES = 100  # a text is one example; how sure its score is shows in how unl
 
 
 @dataclass(frozen=True)
-class RollingRequest:
-    """How likely is this text, every token guessed once from what is before it?"""
+class RollingRequest(Request):
+    """How likely is this text, every token guessed once from what is before it? It need not fit: it is read in windows."""
 
-    answered_by: ClassVar[str] = "roll"
-    original: str
-    format: Format | None = None
     query: str = ""
-    shots: bool = False
-    whole: str = ""  # it need not fit: it is read in windows
-
-    def room(self, context: int) -> int:
-        return context
+    shots: bool = field(default=False, kw_only=True)
+    original: str = ""
+    format: Format | None = None
 
     @property
     def text(self) -> str:
@@ -37,7 +31,7 @@ class RollingRequest:
         return self.format.fitted(self.original).text(self.original) if self.format else self.original
 
 
-class PerUnit(Mean):
+class PerUnit(Metric):
     """Cost per byte or word; each example (nats of each stretch, units of each stretch)."""
 
     def __init__(self, unit: float, perplexity: bool = False):
@@ -51,9 +45,6 @@ class PerUnit(Mean):
         each = sums[..., 0] / sums[..., 1] / self.per
         with np.errstate(over="ignore"):
             return np.exp(each) if self.perplexity else each
-
-    def interval(self, judged: Sequence[Any]) -> Interval:
-        return bootstrap(self.columns(judged), self.of)
 
 
 class WholeText(PromptedKind):
@@ -75,7 +66,7 @@ class WholeText(PromptedKind):
         return FORMATS[self.format] if self.format else None
 
     def requests(self, row: Row) -> list[Request]:
-        return [RollingRequest(render(self.text, row), self.written)]
+        return [RollingRequest(original=render(self.text, row), format=self.written)]
 
     def solved(self, row: Row) -> str:
         return render(self.text, row)

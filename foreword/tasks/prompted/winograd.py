@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
 from foreword.tasks.metrics import Metric, Share
-from foreword.tasks.prompted.multiple_choice import NORMALISE, WORDS, AmongChoices, Completion, likeliest
+from foreword.tasks.prompted.multiple_choice import NORMALISE, WORDS, ChoosesByLikelihood, likeliest
 from foreword.tasks.prompted.request import Judged, LikelihoodRequest, Request
 from foreword.tasks.template import Row, render
 
 
-class LikeliestContext(AmongChoices):
+class LikeliestContext(ChoosesByLikelihood):
     """In which context is the same continuation likeliest? `full` charges for the choice as well."""
 
     templated: ClassVar[tuple[str, ...]] = ("before", "choices", "after", "gold", "choice")
@@ -37,7 +37,7 @@ class LikeliestContext(AmongChoices):
         return "".join(self.filled(row)[self.right(row)])
 
     def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
-        scores = [NORMALISE[self.normalise](Completion("", found)) for found in answers]
+        scores = [NORMALISE[self.normalise]("", found, None) for found in answers]
         guess, right = likeliest(scores), self.right(row)
         return Judged(
             {"accuracy": guess == right},

@@ -118,18 +118,17 @@ def prediction_record(example: Example, answer: Answer) -> JsonObject:
     said = {"id": example.id, "label": true, "answer": answer.label}
     if answer.span is not None:
         said["span"] = [answer.span.start, answer.span.end]
-    return said | (
-        {"scores": {name: round(share, 6) for name, share in answer.scores.items()}} if answer.scores else {}
-    )
+    if answer.scores:
+        said["scores"] = {name: round(share, 6) for name, share in answer.scores.items()}
+    return said
 
 
 def read_predictions(folder: Path, split: str = "test", task: str = "") -> list[JsonObject]:
     """The lines of a run's predictions.jsonl; none where there is no such file."""
     file = folder / "predictions.jsonl"
     lines = file.read_text(encoding="utf-8").split("\n") if file.is_file() else []
-    return [
-        one for one in map(json.loads, filter(None, lines)) if one["split"] == split and one.get("task", "") == task
-    ]
+    every = map(json.loads, filter(None, lines))
+    return [one for one in every if one["split"] == split and one.get("task", "") == task]
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
 from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind, softmax
-from foreword.transfer.word_overlap import POWERS, Rarity, words
+from foreword.transfer.word_overlap import POWERS, Rarity
 
 
 class ChoiceTransfer(TransferKind):
@@ -48,14 +48,7 @@ class ChoiceTransfer(TransferKind):
         def rule(power: float) -> Callable[[Example], int]:
             def one(example: Example) -> int:
                 asked = " ".join(example.texts)
-                return int(
-                    np.argmax(
-                        [
-                            rarity.shared(asked, answer) / max(len(words(answer)), 1) ** power
-                            for answer in example.choices
-                        ]
-                    )
-                )
+                return int(np.argmax([rarity.weight(asked, answer, power) for answer in example.choices]))
 
             return one
 

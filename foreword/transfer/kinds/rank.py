@@ -15,7 +15,7 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
 from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind
-from foreword.transfer.word_overlap import POWERS, Rarity, words
+from foreword.transfer.word_overlap import POWERS, Rarity
 
 
 class RankTransfer(TransferKind):
@@ -46,7 +46,7 @@ class RankTransfer(TransferKind):
         rarity = Rarity(text for example in task.train for text in example.texts)
 
         def rule(power: float) -> Callable[[Example], float]:
-            return lambda example: rarity.shared(*example.texts) / max(len(words(example.texts[1])), 1) ** power
+            return lambda example: rarity.weight(example.texts[0], example.texts[1], power)
 
         return best_on_dev(task, "most shared words", "length to the power {}", POWERS, rule)
 

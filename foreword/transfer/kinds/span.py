@@ -13,7 +13,6 @@ from foreword.parts.task_heads import Reading
 from foreword.report import Plot
 from foreword.report.plots import columns
 from foreword.tasks.example import Example, Prediction, Span
-from foreword.tasks.judging import METRICS
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
@@ -172,7 +171,7 @@ def _faded(weights: np.ndarray) -> np.ndarray:
 
 def by_length(task: LabelledTask, predicted: Sequence[Prediction]) -> list[tuple[str, int, float]]:
     """(length of the shortest right answer, number of questions of this length, the metric's mean over them)"""
-    judged = METRICS[task.metrics[0]](task.labels).judge(task.test, predicted)
+    judged = task.measure.judge(task.test, predicted)
     lengths = np.asarray([min(map(len, one.references)) for one in task.test])
     bins = np.searchsorted(BINS, lengths, side="right")
     names = ["no answer", *(f"{first} to {after - 1}" for first, after in zip(BINS, BINS[1:])), f"{BINS[-1]} or more"]

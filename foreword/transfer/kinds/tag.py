@@ -29,11 +29,8 @@ class TagTransfer(TransferKind):
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         encoder.tokenize(example.texts[0] for example in examples)
         place = {label: number for number, label in enumerate(labels)}
-        return [
-            window
-            for number, example in enumerate(examples)
-            for window in self._windows(number, example, place, encoder)
-        ]
+        windows = (self._windows(number, example, place, encoder) for number, example in enumerate(examples))
+        return [window for several in windows for window in several]
 
     def _windows(self, number: int, example: Example, place: dict[str, int], encoder: Encoder) -> list[EncodedExample]:
         ids, offsets = encoder.tokens(example.texts[0])
@@ -85,10 +82,8 @@ class TagTransfer(TransferKind):
     def shown(self, example: Example, answer: Any) -> str:
         names = sorted(entities([str(tag) for tag in answer]), key=lambda one: one[1])
         text, words = example.texts[0], example.words
-        return (
-            "; ".join(f"{kind}: {text[words[first].start : words[after - 1].end]}" for kind, first, after in names)
-            or "nothing"
-        )
+        said = [f"{kind}: {text[words[first].start : words[after - 1].end]}" for kind, first, after in names]
+        return "; ".join(said) or "nothing"
 
 
 def _name(tag: str) -> str:

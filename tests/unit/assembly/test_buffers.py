@@ -21,7 +21,7 @@ class BufferedSpec(RecurrentSpec):
     kind: str = KIND
 
     def build(self, vocabulary):
-        return Buffered(self, vocabulary.size)
+        return Buffered(self, vocabulary)
 
 
 class Buffered(Recurrent):

@@ -225,12 +225,12 @@ def test_a_size_can_be_like_a_shared_one(files):
     ("name", "objective", "said"),
     [
         (
-            "bert",
+            "gpt2",
             "replaced_token",
-            "'replaced_token' is for network.kind = 'generator_discriminator', not for 'bidirectional",
+            "'replaced_token' is for network.kind = 'generator_discriminator' or 'bidirectional_transformer', not for 'causal",
         ),
         ("gpt2", "skip_gram", "'skip_gram' is for network.kind = 'vectors', not for 'causal_transformer'"),
-        ("skip-gram", "causal", "'causal' is for networks, not for 'vectors'"),
+        ("word2vec", "causal", "'causal' is for networks, not for 'vectors'"),
     ],
 )
 def test_an_objective_for_another_network_is_a_fault_before_anything_is_built(name, objective, said):

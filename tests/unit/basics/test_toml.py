@@ -29,10 +29,15 @@ def test_what_is_written_reads_as_the_same(values):
 
 def test_lines_are_where_keys_stand(tmp_path):
     path = tmp_path / "x.toml"
-    path.write_text('a = 1\n\n[b.c]   # comment\nd = { e = 2 }\n"f" = 3\n[[g]]\nh.i = 4\n', encoding="utf-8")
+    path.write_text('a = 1\n\n[b.c]   # comment\nd = { e = 2 }\n"f" = 3\n[[g]]\nh.i = 4\n[[g]]\n', encoding="utf-8")
     values, lines = toml.read(path)
-    assert values == {"a": 1, "b": {"c": {"d": {"e": 2}, "f": 3}}, "g": [{"h": {"i": 4}}]}
-    assert lines == {("a",): 1, ("b", "c"): 3, ("b", "c", "d"): 4, ("b", "c", "f"): 5, ("g",): 6, ("g", "h", "i"): 7}
+    assert values == {"a": 1, "b": {"c": {"d": {"e": 2}, "f": 3}}, "g": [{"h": {"i": 4}}, {}]}
+    assert lines == {("a",): 1, ("b", "c"): 3, ("b", "c", "d"): 4, ("b", "c", "f"): 5} | {
+        ("g",): 6,
+        ("g", "0"): 6,
+        ("g", "0", "h", "i"): 7,
+        ("g", "1"): 8,
+    }
 
 
 @pytest.mark.parametrize(

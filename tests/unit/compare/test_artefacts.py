@@ -46,15 +46,15 @@ def planted() -> LabelledTask:
 
 def test_planted_artefacts_are_found(planted):
     found = probes.blind(planted)
-    assert found.above > 0.15
-    assert found.interval[0] > 0.15
+    assert found.above.value > 0.15
+    assert found.above.interval[0] > 0.15
     assert "labels are given away" in probes.verdict(found)
     assert abs(found.shuffled.test[0].value - 1 / 3) < 0.04, "labels by lot are chance"
 
 
 def test_a_clean_set_is_called_clean():
     found = probes.blind(made(False))
-    assert abs(found.above) < 0.03
+    assert abs(found.above.value) < 0.03
     assert "no sign" in probes.verdict(found)
 
 
@@ -69,7 +69,7 @@ def test_the_blind_classifier_never_sees_the_premise(planted):
     assert found.blind.predict(mixed) == list(found.blind.predictions)
     other = probes.blind(planted, "first")
     assert other.blind.predict(mixed) != list(other.blind.predictions)
-    assert abs(other.above) < 0.03, "premises were not planted with anything"
+    assert abs(other.above.value) < 0.03, "premises were not planted with anything"
 
 
 def test_easy_and_hard_part_the_test_set(planted):
@@ -112,7 +112,7 @@ def test_lengths_and_chinese():
         Example("1", ("a", "one"), "x"),
         Example("2", ("一", "他不说话"), "y"),
     ]
-    assert [(one.label, one.words) for one in probes.lengths(pairs, ("x", "y"))] == [("x", 2.0), ("y", 4.0)]
+    assert probes.lengths(pairs, ("x", "y")) == {"x": 2.0, "y": 4.0}
     assert {cue.word for cue in probes.cues(pairs, ("x", "y"), smoothing=0.1)["y"][:4]} == set("他不说话")
 
 
@@ -157,7 +157,7 @@ def test_coarser_labels_are_joined_and_others_refused(planted):
     with pytest.raises(Fault, match="no second text to be blind to"):
         probes.blind(alone)
     with pytest.raises(Fault, match="Test on tasks of one kind"):
-        crossing.meanings(crossing.LearnedLabels(planted.name, ("pair",), planted.labels), alone)
+        crossing.meanings(crossing.ScoredModel(planted.name, ("pair",), planted.labels), alone)
 
 
 def test_table_file_and_picture_say_the_same(planted, tmp_path):
@@ -184,7 +184,7 @@ def test_snli_gives_its_labels_away(data):
     """Gururangan et al. 2018 have 67.0 with all of train; from the 9,842 validation pairs it is less, and still far above 34.3."""
     task = load("snli")
     found = probes.blind(task)
-    assert found.above > 0.2
+    assert found.above.value > 0.2
     assert abs(found.shuffled.test[0].value - found.commonest.test[0].value) < 0.02
     cues = {
         label: {cue.word for cue in some}
@@ -193,5 +193,5 @@ def test_snli_gives_its_labels_away(data):
     assert len(cues["contradiction"] & {"nobody", "sleeping", "no", "tv", "cat"}) >= 3
     assert len(cues["entailment"] & {"outdoors", "outside", "animal", "instrument", "person"}) >= 3
     assert "tall" in cues["neutral"]
-    sizes = {one.label: one.words for one in probes.lengths(task.train, task.labels)}
+    sizes = probes.lengths(task.train, task.labels)
     assert sizes["entailment"] < sizes["contradiction"] < sizes["neutral"]

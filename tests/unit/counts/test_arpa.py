@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from foreword.basics.messages import Fault
 from foreword.counts.arpa import ArpaModel, escape, names, read_arpa, unescape, write_arpa
-from foreword.counts.kneser_ney import KneserNey
+from foreword.counts.smoothed import SmoothedNGram
 from foreword.tokens.vocabulary import Vocabulary
 
 FOREIGN = """written by somebody else
@@ -66,7 +66,7 @@ def test_every_id_has_a_name_of_its_own(pieces):
 
 @pytest.mark.parametrize("order", [1, 2, 4])
 def test_a_model_written_and_read_back_scores_the_same(order, tmp_path, vocabulary, train, held_out):
-    model = KneserNey(order=order).build(vocabulary)
+    model = SmoothedNGram(order=order).build(vocabulary)
     model.count(train)
     model.estimate(None)
     pieces = [

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
 from foreword.counts import KINDS
-from foreword.counts.kneser_ney import KneserNey
 from foreword.counts.model import CountModel, CountSpec
-from foreword.counts.ngrams import MixtureOfOrders, NGram
+from foreword.counts.ngrams import NGram
+from foreword.counts.smoothed import SmoothedNGram
+from foreword.counts.smoothing import AbsoluteDiscounting, JelinekMercer, Katz, KneserNey, WittenBell
 from foreword.tokens.vocabulary import Vocabulary
 
 SPECS = [
@@ -24,17 +25,38 @@ SPECS = [
     NGram(order=2, add=0.5),
     NGram(order=1, add=0.0),
     NGram(order=3, add=0.0),
-    MixtureOfOrders(order=1, weights=[0.01, 0.99]),
-    MixtureOfOrders(order=1),
-    MixtureOfOrders(order=2),
-    MixtureOfOrders(order=4),
-    MixtureOfOrders(order=3, weights=[0.1, 0.0, 0.5, 0.4]),
-    MixtureOfOrders(order=2, weights=[0.0, 0.0, 1.0]),
-    KneserNey(order=1),
-    KneserNey(order=2),
-    KneserNey(order=3),
-    KneserNey(order=5),
-    KneserNey(order=9),
+    SmoothedNGram(order=1, smoothing=JelinekMercer(buckets=1, weights=[0.01, 0.99])),
+    SmoothedNGram(order=1, smoothing=JelinekMercer(buckets=1)),
+    SmoothedNGram(order=2, smoothing=JelinekMercer(buckets=1)),
+    SmoothedNGram(order=4, smoothing=JelinekMercer(buckets=1)),
+    SmoothedNGram(order=3, smoothing=JelinekMercer(buckets=1, weights=[0.1, 0.0, 0.5, 0.4])),
+    SmoothedNGram(order=2, smoothing=JelinekMercer(buckets=1, weights=[0.0, 0.0, 1.0])),
+    SmoothedNGram(order=1),
+    SmoothedNGram(order=2),
+    SmoothedNGram(order=3),
+    SmoothedNGram(order=5),
+    SmoothedNGram(order=9),
+    SmoothedNGram(order=3, smoothing=KneserNey(discounts=1)),
+    SmoothedNGram(order=4, smoothing=AbsoluteDiscounting()),
+    SmoothedNGram(order=3, smoothing=AbsoluteDiscounting(discounts=3)),
+    SmoothedNGram(order=1, smoothing=WittenBell()),
+    SmoothedNGram(order=4, smoothing=WittenBell()),
+    SmoothedNGram(order=1, smoothing=Katz()),
+    SmoothedNGram(order=3, smoothing=Katz()),
+    SmoothedNGram(order=5, smoothing=Katz(discounted=2)),
+    SmoothedNGram(order=3, smoothing=JelinekMercer()),
+    SmoothedNGram(order=5, smoothing=JelinekMercer(buckets=4)),
+    SmoothedNGram(order=4, prune=[0, 0, 1]),
+    SmoothedNGram(order=3, prune=[0, 1, 2]),
+    SmoothedNGram(order=4, entropy=1e-3),
+    SmoothedNGram(order=4, entropy=1e9),
+    SmoothedNGram(order=4, prune=[0, 0, 0, 1], entropy=1e-4),
+    SmoothedNGram(order=4, smoothing=Katz(), prune=[0, 0, 1], entropy=1e-4),
+    SmoothedNGram(order=3, smoothing=WittenBell(), entropy=1e-3),
+    SmoothedNGram(order=4, quantize=3),
+    SmoothedNGram(order=4, quantize=8, hashed=True),
+    SmoothedNGram(order=3, smoothing=Katz(), prune=[0, 1], quantize=2),
+    SmoothedNGram(order=5, hashed=True),
 ]
 each_spec = pytest.mark.parametrize("spec", SPECS, ids=str)
 
@@ -168,7 +190,7 @@ def test_how_the_stream_is_cut_changes_nothing(cuts, again):
     rng = chance(9)
     ids = rng.integers(0, 5, 500)  # 4 ends a document
     vocabulary = Vocabulary(size=5, end=4, silent=())
-    for spec in (NGram(order=3), MixtureOfOrders(order=3), KneserNey(order=4)):
+    for spec in (NGram(order=3), SmoothedNGram(order=3, smoothing=JelinekMercer(buckets=1)), SmoothedNGram(order=4)):
         whole = spec.build(vocabulary)
         whole.count(ids)
         whole.estimate(ids[:50])
@@ -185,7 +207,7 @@ def test_how_the_stream_is_cut_changes_nothing(cuts, again):
 
 
 def test_more_can_be_counted_after_an_estimate(vocabulary, train):
-    whole, twice = KneserNey(order=3).build(vocabulary), KneserNey(order=3).build(vocabulary)
+    whole, twice = SmoothedNGram(order=3).build(vocabulary), SmoothedNGram(order=3).build(vocabulary)
     whole.count(train)
     whole.estimate(None)
     twice.count(train[:100])
@@ -209,7 +231,7 @@ def test_the_callers_buffer_may_be_used_again(vocabulary, train):
     np.testing.assert_array_equal(model.counted()["ids"], train)
 
 
-@pytest.mark.parametrize("spec", [NGram(order=2), KneserNey(order=2), NGram(order=0)], ids=str)
+@pytest.mark.parametrize("spec", [NGram(order=2), SmoothedNGram(order=2), NGram(order=0)], ids=str)
 def test_ids_outside_the_vocabulary_are_refused(spec, vocabulary, train):
     model = built(spec, vocabulary, train, train)
     with pytest.raises(Fault, match="id 15 is outside the vocabulary of 15"):
@@ -222,10 +244,16 @@ def test_ids_outside_the_vocabulary_are_refused(spec, vocabulary, train):
 
 def test_specs_say_what_is_wrong():
     assert [setting for setting, _ in NGram(order=-1, add=-2.0).faults()] == ["order", "add"]
-    assert [setting for setting, _ in KneserNey(order=0).faults()] == ["order"]
-    assert [setting for setting, _ in MixtureOfOrders(order=0).faults()] == ["order"]
-    assert "3 weights" in MixtureOfOrders(order=2, weights=[0.5, 0.5]).faults()[0][1]
-    assert "sum to 1" in MixtureOfOrders(order=1, weights=[0.5, 0.6]).faults()[0][1]
+    assert [setting for setting, _ in SmoothedNGram(order=0).faults()] == ["order"]
+    assert "3 weights" in SmoothedNGram(order=2, smoothing=JelinekMercer(buckets=1, weights=[0.5, 0.5])).faults()[0][1]
+    assert "sum to 1" in JelinekMercer(buckets=1, weights=[0.5, 0.6]).faults()[0][1]
+    assert "buckets = 1" in JelinekMercer(weights=[0.5, 0.5]).faults()[0][1]
+    assert [setting for setting, _ in JelinekMercer(buckets=0).faults()] == ["buckets"]
+    assert [setting for setting, _ in Katz(discounted=0).faults()] == ["discounted"]
+    for prune in ([], [1], [0, 2, 1], [0] * 6):
+        assert [setting for setting, _ in SmoothedNGram(prune=prune).faults()] == ["prune"]
+    assert [setting for setting, _ in SmoothedNGram(entropy=-1.0).faults()] == ["entropy"]
+    assert [setting for setting, _ in SmoothedNGram(quantize=17).faults()] == ["quantize"]
     assert not any(spec.faults() for spec in SPECS)
 
 
@@ -238,7 +266,7 @@ def test_counting_does_not_need_torch():
     import sys
 
     code = (
-        "import sys, foreword.counts.ngrams, foreword.counts.kneser_ney, foreword.counts.mixture, "
+        "import sys, foreword.counts.ngrams, foreword.counts.smoothed, foreword.counts.mixture, "
         "foreword.counts.arpa; sys.exit('torch' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -9,16 +9,16 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
-from foreword.counts.kneser_ney import KneserNey
 from foreword.counts.mixture import MixtureOfModels, rounds
 from foreword.counts.ngrams import NGram
+from foreword.counts.smoothed import SmoothedNGram
 from foreword.tokens.vocabulary import Vocabulary
 
 
 @pytest.fixture
 def models(vocabulary, train, held_out):
     out = []
-    for spec in (NGram(order=0), NGram(order=2), KneserNey(order=4)):
+    for spec in (NGram(order=0), NGram(order=2), SmoothedNGram(order=4)):
         model = spec.build(vocabulary)
         model.count(train)
         model.estimate(held_out)

@@ -10,7 +10,7 @@ from foreword.evaluate.dialogue import DialoguePrompt, DialogueReport, judged, p
 from foreword.generate.chat import Candidate, Reply
 from foreword.generate.rerank import ReplyRanking
 from foreword.tasks import replies
-from foreword.tasks.metrics import Mean
+from foreword.tasks.metrics import Mean, PairedDifference
 from foreword.tasks.replies import PairedReplies, ReplyMetric
 
 
@@ -80,6 +80,10 @@ METRICS = {
 }
 
 
+def paired(metric, interval):
+    return PairedReplies(metric, 0, 0, PairedDifference(metric.metric, 0, interval))
+
+
 @pytest.mark.parametrize(
     ("signs", "words"),
     [
@@ -92,12 +96,12 @@ METRICS = {
     ],
 )
 def test_the_verdict_follows_the_intervals(signs, words):
-    differences = [PairedReplies(metric, 0, 0, signs.get(name, (-0.1, 0.1))) for name, metric in METRICS.items()]
-    report = DialogueReport("", [], {"person": []}, differences, [], [DialoguePrompt(("a",), "b")] * 30)
+    differences = [paired(metric, signs.get(name, (-0.1, 0.1))) for name, metric in METRICS.items()]
+    report = DialogueReport("", [], {"person": []}, differences, [DialoguePrompt(("a",), "b")] * 30)
     assert words in report.verdict()
 
 
 def test_few_prompts_give_no_verdict():
-    differences = [PairedReplies(metric, 0, 0, (-0.2, -0.1)) for metric in METRICS.values()]
-    report = DialogueReport("", replies.metrics(["a"]), {}, differences, [], [DialoguePrompt(("a",), "b")] * 5)
+    differences = [paired(metric, (-0.2, -0.1)) for metric in METRICS.values()]
+    report = DialogueReport("", replies.metrics(["a"]), {}, differences, [DialoguePrompt(("a",), "b")] * 5)
     assert "too few" in report.verdict()

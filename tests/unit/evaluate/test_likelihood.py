@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from foreword.evaluate.likelihood import encode_pair, follow_greedily
-from foreword.evaluate.requests import PromptedModel, answer
+from foreword.evaluate.prompted import answer
+from foreword.evaluate.requests import PromptedModel
 from foreword.tasks.example import Unusable
 from foreword.tasks.metrics import value
 from foreword.tasks.prompted.acceptability import Acceptability, AcrossHalves
@@ -167,9 +168,11 @@ def test_writing_stops_where_it_should_and_only_the_first_sentences_count(known,
     for here, there in zip("QabX", "abX\n"):
         known.table[ord(here), ord(there)] = 50.0
     (told,) = answer(asked, [GenerationRequest("Q", 10, ("\n",))])
-    assert told.text == "abX"
+    assert told == "abX"
     (told,) = answer(asked, [GenerationRequest("Q", 2)])
-    assert told.text == "ab"
+    assert told == "ab"
+    of_several = answer(asked, [GenerationRequest("a", 2), GenerationRequest("zzzQ", 2), GenerationRequest("Q", 3)])
+    assert of_several == ["bX", "ab", "abX"], "whatever is continued together, each has its own text"
     kind = Generation(context="{q}", answer="{a}", compare=("exact", "f1", "rouge1"))
     judged = kind.judge({"q": "Q", "a": "abX"}, answer(asked, kind.requests({"q": "Q", "a": "abX"})))
     assert judged.values == {"exact": 1.0, "F1": 1.0, "ROUGE-1": 1.0}
@@ -186,7 +189,7 @@ def test_requests_of_both_sorts_keep_their_order(known, tokenizer, asked):
     found = answer(asked, mixed)
     assert found[0].logs.tolist() == found[3].logs.tolist() == pytest.approx(known.cost(tokenizer, "a", "b"))
     assert len(found[2].logs) == 2
-    assert len(found[1].text) <= 1
+    assert len(found[1]) <= 1
 
 
 @pytest.mark.parametrize("context", [1, 2, 3, 8])
@@ -206,7 +209,7 @@ def test_a_short_context_is_never_exceeded_and_what_is_cut_is_counted(tokenizer,
     assert asked.counts.requests == 3
     assert asked.counts.cut == (2 if context < 8 else 1)
     (written,) = answer(asked, [GenerationRequest("a prompt that is long", 3)])
-    assert len(written.text.encode("utf-8", "replace")) <= 9
+    assert len(written.encode("utf-8", "replace")) <= 9
 
 
 @pytest.mark.parametrize("name", READERS)

@@ -151,7 +151,8 @@ def test_examples_that_cannot_be_asked_are_left_out_and_said(task, tokenizer, tm
 
 def test_two_models_are_compared_on_the_same_examples(task, tokenizer):
     found = {str(seed): [replace(run_task(task, respondent(tokenizer, seed=seed)), model=str(seed))] for seed in (0, 1)}
-    gain, (low, high) = found["1"][0].minus(found["0"][0], "accuracy")
+    apart = found["1"][0].minus(found["0"][0], "accuracy")
+    gain, (low, high) = apart.value, apart.interval
     assert gain == pytest.approx(found["1"][0].value("accuracy") - found["0"][0].value("accuracy"))
     assert low <= gain <= high
     lines = [line for section in outcomes.sections(found) for line in section.terminal()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from torch.utils._pytree import tree_map
 
 from foreword.generate.batch import GenerationBatch, generate
 from foreword.generate.sample import Sampling
@@ -38,8 +39,6 @@ def test_a_network_whose_memory_grows_without_limit_must_join_by_itself(store):
     model = drawn(tiny("lstm"), tokenizer).language_model(tokenizer.vocabulary())
     _, state = model.begin([np.array([5])])
     _, other = model.begin([np.array([6])])
-    other.state = (
-        [part[..., :-1] for part in other.state] if isinstance(other.state, tuple | list) else other.state[..., :-1]
-    )
+    other.state = tree_map(lambda part: part[..., :-1], other.state)
     with pytest.raises(TypeError, match="Recurrent remembers of texts of unequal length cannot be joined"):
         model.join(state, other)

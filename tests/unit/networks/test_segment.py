@@ -7,16 +7,18 @@ import torch
 
 from foreword.networks.base import Inputs
 from foreword.networks.segment import SegmentTransformerSpec
+from foreword.parts.positions import Relative, sinusoids
 from foreword.parts.stack import Initial
+from foreword.parts.visible import Banded
 from foreword.tokens.vocabulary import Vocabulary
 
 LENGTH = 12
 
 
-def network(memory: int, layers: int = 2, norm: str = "after"):
+def network(memory: int, layers: int = 2, norm: str = "after", **more):
     torch.manual_seed(0)
     spec = SegmentTransformerSpec(
-        layers=layers, width=8, heads=2, memory=memory, norm=norm, bias=False, initial=Initial(deviation=0.5)
+        layers=layers, width=8, heads=2, memory=memory, norm=norm, bias=False, initial=Initial(deviation=0.5), **more
     )
     return spec.build(Vocabulary(50, -1, ())).double().eval()
 
@@ -77,3 +79,60 @@ def test_only_distances_can_be_told():
     from foreword.parts.positions import Learned
 
     assert SegmentTransformerSpec(layers=1, width=8, heads=2, positions=Learned()).faults()[0][0] == "positions"
+
+
+@pytest.mark.parametrize(("window", "same"), [(2, False), (5, True), (6, False)])
+def test_a_memory_of_four_is_a_band_of_five_and_no_wider_one(window, same, monkeypatch):
+    """Read in pieces with a memory of 4, beside one pass in which every layer sees a band of `window` places."""
+    from foreword.networks import segment
+
+    made, text = network(4), ids()
+    with torch.no_grad():
+        pieces = read(made, text, 3)
+        monkeypatch.setattr(segment, "Banded", lambda _: Banded(window))
+        assert torch.allclose(made(Inputs(text)).last, pieces, atol=1e-12) == same
+
+
+def test_more_can_be_remembered_afterwards_than_while_learning():
+    made = network(2, evaluation_memory=6)
+    assert made.reach == 12
+    assert made(Inputs(ids())).state.layers[0].shape == (1, 6, 8)
+    assert made.train()(Inputs(ids())).state.layers[0].shape == (1, 2, 8)
+
+
+def test_what_lies_beyond_its_reach_changes_nothing_wherever_the_text_stands():
+    made, text = network(2, layers=2), ids()
+    with torch.no_grad():
+        alone = made(Inputs(text)).last[:, -4:]
+        behind = made(Inputs(torch.cat([ids(7) + 1, text], 1) % 50)).last[:, -4:]
+    assert torch.allclose(alone, behind, atol=1e-12)
+    assert not torch.allclose(alone, made(Inputs(text[:, -5:])).last[:, -4:], atol=1e-3), "it looks at nothing"
+
+
+@pytest.mark.parametrize("furthest", [None, 3])
+@pytest.mark.parametrize("untied", [False, True])
+@pytest.mark.parametrize("memory", [0, 3, 7])
+def test_the_shift_is_a_double_loop_over_queries_and_keys(memory, untied, furthest):
+    """q k + q W R(i - j) + u k + v W R(i - j), pair by pair (Dai et al. 2019, eq. 5)."""
+    torch.manual_seed(1)
+    queries, keys, size = 5, 5 + memory, 4
+    spec = SegmentTransformerSpec(
+        layers=1, width=8, heads=2, memory=memory, positions=Relative(untied=untied, furthest=furthest)
+    )
+    placing = spec.positions.build(spec)
+    scores = spec.blocks()[0].attention.scores
+    for part in (placing, scores):
+        for weight in part.parameters():
+            torch.nn.init.normal_(weight)
+    biases = scores.biases or placing.biases
+    q, k = torch.randn(1, 2, queries, size), torch.randn(1, 2, keys, size)
+    asked, bias = scores(q, placing.where(torch.arange(queries), keys))
+    found = asked @ k.mT * size**-0.5 + bias
+    for head in range(2):
+        for i in range(queries):
+            for j in range(memory + i + 1):
+                far = min(memory + i - j, furthest if furthest is not None else keys)
+                place = scores.distance(sinusoids(torch.tensor(far), 8)).view(2, size)[head]
+                wanted = (q[0, head, i] + biases.content[head]) @ k[0, head, j]
+                wanted = wanted + (q[0, head, i] + biases.place[head]) @ place
+                assert torch.allclose(found[0, head, i, j], wanted * size**-0.5, atol=1e-5), (head, i, j)

@@ -11,7 +11,7 @@ from foreword.assembly.build import model_for
 from foreword.batches.stream import Stream
 from foreword.objectives.base import NOTHING
 from foreword.objectives.replaced_token import ReplacedToken
-from tests.tiny import drawn, tiny
+from tests.tiny import drawn, learner_for, tiny
 
 
 @pytest.fixture
@@ -37,7 +37,11 @@ def test_a_lucky_draft_is_not_a_replaced_token(made):
         drafts = ReplacedToken.drafted(log_probs, batch.draw[hidden])
         loss = recipe.objective.loss(model, batch)
     wrong = int((drafts != targets).sum())
-    assert loss.guesses() == {"found": wrong}
+    assert loss.guesses()["found"] == loss.guesses()["recall"] == wrong
+    figures = {name: float(loss.charges[name].total) / count for name, count in loss.guesses().items()}
+    masked = len(targets) / batch.tokens
+    assert figures["replaced_rate"] == pytest.approx(masked * (1 - figures["generator_accuracy"]), rel=1e-12)
+    assert figures["generator_accuracy"] >= 0.5
     assert 0 < wrong <= len(targets) // 2
 
 
@@ -79,3 +83,109 @@ def test_both_read_one_table_each_through_its_own_map(store_of):
     assert (network.width, network.generator.width, network.table().size(1)) == (32, 8, 24)
     assert model.heads["tokens"].out.weight is network.table()
     assert model.heads["tokens"].dense.weight.shape == (24, 8)
+
+
+def with_settings(store_of, *settings):
+    recipe = tiny("electra", *settings)
+    store = store_of(recipe)
+    stream = Stream(recipe.batches.over(store, 8, 0), lambda rows: recipe.objective.collate(rows, store.tokenizer), 8)
+    return recipe, drawn(recipe, store.tokenizer, dtype=torch.float64), stream.batch(0)
+
+
+def slopes(recipe, model, batch):
+    """Parameters of the generator alone, and of the discriminator alone, that a step would move."""
+    loss = recipe.objective.loss(model, batch)
+    total = sum(charge.weight * charge.total for charge in loss.charges.values())
+    names, parameters = zip(*model.named_parameters())
+    found = torch.autograd.grad(total, parameters, allow_unused=True)
+    moved = {name for name, slope in zip(names, found) if slope is not None and slope.abs().sum() > 0}
+    shared = {name for name in moved if ".embeddings." in name}
+    return {name for name in moved - shared if "generator" in name or "heads.tokens" in name}, moved - shared
+
+
+def test_the_loss_is_linear_in_the_weight(store_of):
+    values = []
+    for weight in (0.0, 25.0, 50.0):
+        recipe, model, batch = with_settings(store_of, f"objective.weight={weight}")
+        loss = recipe.objective.loss(model, batch)
+        values.append(sum(float(charge.weight * charge.total) for charge in loss.charges.values()))
+    assert values[2] - values[1] == pytest.approx(values[1] - values[0])
+    assert values[1] > values[0]
+
+
+def test_fifteen_percent_charges_only_what_was_hidden(store_of):
+    recipe, model, batch = with_settings(store_of, 'objective.charged="hidden"')
+    whole, _, everywhere = with_settings(store_of)
+    assert batch.guesses["replaced"] == batch.guesses["tokens"] < everywhere.guesses["replaced"] / 5
+    assert torch.equal(batch.inputs.ids, everywhere.inputs.ids)
+    less, more = (
+        float(one.objective.loss(model, some).charges["replaced"].total)
+        for one, some in ((recipe, batch), (whole, everywhere))
+    )
+    assert 0 < less < more
+
+
+def test_replace_mlm_asks_for_the_authors_token(store_of):
+    recipe, model, batch = with_settings(store_of, 'objective.guess="author"')
+    loss = recipe.objective.loss(model, batch)
+    assert batch.guesses["replaced"] == batch.guesses["tokens"]
+    assert float(loss.charges["replaced"].total) > 0
+    assert model.heads["replaced"].out.weight is model.network.table()
+    assert "recall" not in loss.charges
+
+
+def test_a_fixed_generator_does_not_move_and_the_discriminator_does(store_of):
+    generator, both = slopes(*with_settings(store_of, 'objective.generator="fixed"'))
+    assert not generator
+    assert both
+    first_stage, alone = slopes(*with_settings(store_of, "objective.weight=0.0"))
+    assert first_stage == alone, "the first of two stages teaches the generator only"
+
+
+def test_an_adversarial_generator_learns_from_what_its_drafts_cost(store_of):
+    recipe, model, batch = with_settings(store_of, 'objective.generator="adversarial"')
+    generator, _ = slopes(recipe, model, batch)
+    assert generator
+    plain, likely = with_settings(store_of)[0], recipe.objective.loss(model, batch).charges["tokens"].total
+    assert float(likely) != pytest.approx(float(plain.objective.loss(model, batch).charges["tokens"].total))
+
+
+def test_drafts_that_are_never_right_replace_every_hidden_token(store_of):
+    recipe, model, batch = with_settings(store_of, "objective.never_right=true")
+    assert recipe.objective.loss(model, batch).guesses()["found"] == batch.guesses["tokens"]
+
+
+def test_temperature_flattens_the_drafts():
+    log_probs = torch.tensor([[0.7, 0.2, 0.1]]).log()
+    for temperature, expected in (
+        (1.0, [0.7, 0.2, 0.1]),
+        (float("inf"), [1 / 3] * 3),
+        (0.5, [0.49 / 0.54, 0.04 / 0.54, 0.01 / 0.54]),
+    ):
+        found = ReplacedToken(temperature=temperature).drafting(log_probs, torch.tensor([0])).exp()
+        assert torch.allclose(found, torch.tensor([expected]), atol=1e-6)
+    assert ReplacedToken(temperature=0.0).faults()
+
+
+def test_what_is_shared_is_counted_once(store_of):
+    def parameters(*settings):
+        recipe = tiny("electra", *settings)
+        return model_for(recipe, store_of(recipe).tokenizer.vocabulary())
+
+    shared, apart = parameters(), parameters('network.sharing="none"')
+    tables = sum(p.numel() for p in shared.network.discriminator.embeddings.parameters())
+    assert apart.parameter_count() - shared.parameter_count() == tables
+    one = parameters("network.generator=1.0", 'network.sharing="all"')
+    assert one.network.generator is one.network.discriminator
+    assert one.parameter_count() < shared.parameter_count() + 32 * 24 * 4
+
+
+def test_health_is_reported_under_its_own_name(store_of):
+    recipe = tiny("electra")
+    learner, stream = learner_for(recipe, store_of(recipe))
+    values = learner.step(stream.batch(0), 0, 0.0).values
+    assert {"generator_accuracy", "replaced_rate", "recall"} <= set(values)
+    assert 0 <= values["generator_accuracy"] <= 1
+    assert not {"generator_accuracy", "recall"} & set(learner.measure([stream.batch(1)])), (
+        "a loss is what weights are chosen by"
+    )

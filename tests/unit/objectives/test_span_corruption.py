@@ -70,3 +70,56 @@ def test_every_token_is_hidden_as_often():
 def test_more_spans_than_names_is_a_fault():
     with pytest.raises(Fault, match="names fewer"):
         SpanCorruption().corrupted(np.arange(10, 2500), Names(), np.random.default_rng(0))
+
+
+class WithMask(Names):
+    def special(self, name):
+        return 2 if name == "[mask]" else super().special(name)
+
+
+def corrupted(style, length=60, seed=0):
+    draw = np.random.default_rng(seed)
+    ids = draw.permutation(np.arange(10, 800))[:length]  # no token twice
+    objective = SpanCorruption(style=style)
+    source, target = objective.corrupted(ids, WithMask(), draw)
+    assert source[-1] == target[-1] == 1
+    assert len(source) <= length + 1
+    assert len(target) <= length + 1 or style == "replace"
+    return ids.tolist(), source, target
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_replaced_tokens_are_the_whole_text_too(seed):
+    ids, source, target = corrupted("replace", seed=seed)
+    assert restored(source, target) == ids
+    assert (target < 900).sum() - 1 == 9
+    assert (np.diff(np.flatnonzero(source > 899)) > 1).all(), "neighbours share one name"
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_every_other_style_leaves_source_and_target_that_make_up_the_text(seed):
+    ids, source, target = corrupted("drop", seed=seed)
+    gone = set(target[:-1].tolist())
+    assert len(gone) == 9
+    assert source[:-1].tolist() == [token for token in ids if token not in gone]
+    assert target[:-1].tolist() == [token for token in ids if token in gone]
+    ids, source, target = corrupted("prefix", seed=seed)
+    assert [*source[:-1].tolist(), *target[:-1].tolist()] == ids
+    ids, source, target = corrupted("shuffle", seed=seed)
+    assert target[:-1].tolist() == ids
+    assert source[:-1].tolist() != ids
+    assert sorted(source[:-1].tolist()) == sorted(ids)
+    ids, source, target = corrupted("mass", seed=seed)
+    assert target[:-1].tolist() == ids
+    assert (source == 2).sum() == (source[:-1] != np.asarray(ids)).sum() == 9
+
+
+def test_a_tenth_of_what_bert_style_hides_are_other_tokens():
+    hidden = swapped = 0
+    for seed in range(300):
+        ids, source, target = corrupted("bert", seed=seed)
+        assert target[:-1].tolist() == ids
+        changed = source[:-1] != np.asarray(ids)
+        hidden += 9
+        swapped += int((changed & (source[:-1] != 2)).sum())
+    assert abs(swapped / hidden - 0.1) < 4 * (0.1 * 0.9 / hidden) ** 0.5 + 0.002  # one in sixty is the token itself

@@ -126,7 +126,9 @@ def test_relative_scores_are_the_sum_of_the_four_terms(past):
         for j in range(past + i + 1):
             place = far[past + i - j]
             bias[:, :, i, j] = (
-                (q[:, i] * place).sum(-1) + (placing.content * k[:, j]).sum(-1) + (placing.place * place).sum(-1)
+                (q[:, i] * place).sum(-1)
+                + (placing.biases.content * k[:, j]).sum(-1)
+                + (placing.biases.place * place).sum(-1)
             ) * attention.size**-0.5
     wanted = scored(
         attention, x, torch.cat([before, x], 1), bias, CausalPattern().mask(LENGTH, keys), attention.size**-0.5

@@ -6,19 +6,20 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from foreword.parts.cells import LstmCell, SimpleCell
+from foreword.parts.cells import RecurrentDropout, SimpleCell
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.heads import Pooled, Softmax, TransformedSoftmax
+from foreword.parts.lstm import LstmCell
 from foreword.parts.stack import DropoutRates, Initial, StackSpec
 
 
 def test_the_simple_cell_is_elmans():
-    cell = SimpleCell(bptt=3).build(4, 4, 1, 0.0).double()
+    cell = SimpleCell(bptt=3).build(4, 4, 1).double()
     x = torch.randn(2, 5, 4, dtype=torch.float64)
-    (outputs,), last = cell(x, cell.start(2, x))
+    (outputs,), (last,) = cell(x, cell.start(2, x))
     state = torch.full((2, 4), 0.1, dtype=torch.float64)
     for t in range(5):
-        state = torch.sigmoid(x[:, t] + state @ cell.recurrent.weight.T)
+        state = torch.sigmoid(x[:, t] + state @ cell.layers[0].recurrent.weight.T)
         assert torch.allclose(outputs[:, t], state)
     assert torch.allclose(last, state)
 
@@ -26,23 +27,26 @@ def test_the_simple_cell_is_elmans():
 @pytest.mark.parametrize("training", [False, True])
 def test_layers_one_after_the_other_are_torchs_stacked_lstm(training):
     """Outputs, states and gradients, and the dropout that is drawn between layers."""
-    cell = LstmCell().build(4, 3, 3, 0.3).train(training)
+    cell = LstmCell().build(4, 3, 3, RecurrentDropout(between=0.3)).train(training)
+    whole = torch.nn.LSTM(3, 4, 3, dropout=0.3, batch_first=True).train(training)
+    whole.load_state_dict(cell.lstm.state_dict())
     x = torch.randn(2, 5, 3, requires_grad=True)
-    state = tuple(torch.randn(2, 3, 4) for _ in range(2))
+    state = tuple((torch.randn(2, 4), torch.randn(2, 4)) for _ in range(3))
     torch.manual_seed(1)
     layers, after = cell(x, state)
     torch.manual_seed(1)
-    wanted, ends = cell.lstm(x, tuple(part.transpose(0, 1).contiguous() for part in state))
+    wanted, ends = whole(x, tuple(torch.stack(parts) for parts in zip(*state)))
     assert len(layers) == 3
     assert torch.allclose(layers[-1], wanted, atol=1e-6)
-    assert all(torch.allclose(a.transpose(0, 1), b, atol=1e-6) for a, b in zip(after, ends))
-    ours, theirs = (torch.autograd.grad(out.square().sum(), [x, *cell.parameters()]) for out in (layers[-1], wanted))
+    assert all(torch.allclose(torch.stack(a), b, atol=1e-6) for a, b in zip(zip(*after), ends))
+    ours = torch.autograd.grad(layers[-1].square().sum(), [x, *cell.parameters()])
+    theirs = torch.autograd.grad(wanted.square().sum(), [x, *whole.parameters()])
     assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(ours, theirs))
 
 
 @pytest.mark.parametrize("bptt", [1, 2, 5])
 def test_gradients_go_back_as_far_as_said(bptt):
-    cell = SimpleCell(bptt=bptt).build(3, 3, 1, 0.0)
+    cell = SimpleCell(bptt=bptt).build(3, 3, 1)
     x = torch.randn(1, 6, 3, requires_grad=True)
     (outputs,), _ = cell(x, cell.start(1, x))
     for t in range(6):

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from foreword.parts.attention import Attention
 from foreword.parts.block import Block, FeedForward, NormBefore
-from foreword.parts.visible import Alternating, Banded, CausalPattern, Dense, Packed, Reached
+from foreword.parts.visible import Alternating, Around, Banded, CausalPattern, Dense, Everywhere, Packed, Reached
 from foreword.training.compiling import able
 
 HEADS, SIZE = 2, 4
@@ -224,3 +224,26 @@ def test_compiled_blocks_that_see_differently_give_the_same():
         found.append((y, [p.grad for block in blocks for p in block.parameters()]))
     assert torch.allclose(found[0][0], found[1][0], atol=1e-10)
     assert all(torch.allclose(a, b, atol=1e-8) for a, b in zip(found[0][1], found[1][1]))
+
+
+@pytest.mark.parametrize("reach", [0, 1, 3, 20])
+@pytest.mark.parametrize("padded", [False, True])
+def test_a_window_to_both_sides_is_what_its_mask_says(reach, padded):
+    """Against a softmax over the scores that the mask leaves; one place more gives something else."""
+    torch.manual_seed(reach)
+    q, k, v = (torch.randn(2, 2, 9, 4, dtype=torch.float64) for _ in range(3))
+    real = torch.arange(9)[None] < torch.tensor([[9], [6]]) if padded else None
+    far = (torch.arange(9)[:, None] - torch.arange(9)).abs()
+    assert torch.equal(Around(reach).mask(9, 9), far <= reach)
+    assert Everywhere().within(2 * reach + 1) == Around(reach)
+
+    def by_hand(reach):
+        seen = (far <= reach)[None, None].expand(2, 1, 9, 9)
+        seen = seen if real is None else (seen & real[:, None, None]) | torch.eye(9, dtype=torch.bool)
+        scores = (q @ k.mT / 2).masked_fill(~seen, float("-inf"))
+        return scores.softmax(-1) @ v
+
+    there = slice(None) if real is None else slice(0, 6)  # what stands at padding means nothing
+    found = Around(reach).attend(q, k, v, real)[:, :, there]
+    assert torch.allclose(found, by_hand(reach)[:, :, there], atol=1e-12)
+    assert reach > 8 or not torch.allclose(found, by_hand(reach + 1)[:, :, there], atol=1e-6)

@@ -27,7 +27,7 @@ def report() -> Report:
                 curves({"gpt2": [(0, 5.0), (10, 3.0)]}, "tokens"),
             ),
             Section("Empty"),
-            Section("Written", Sample("gpt2", "upon <script>alert(1)</script> a time", given="Once")),
+            Section("Written", Sample("Once upon <script>alert(1)</script> a time", "predicted: good")),
             Section("How", Facts([("text", "3 documents")], ("Settings", "layers = 2"))),
         ],
     )
@@ -53,7 +53,7 @@ def test_the_page_shows_all_and_escapes_it(report: Report) -> None:
         "layers = 2",
         "3 documents",
         "a time",
-        "<b>Once</b>",
+        "<div>predicted: good</div>",
         "for pages",
         "shown small",
         "The shorter the better.",
@@ -97,6 +97,8 @@ def test_nothing_is_drawn_before_a_page_is_made() -> None:
 
 def test_a_plot_is_drawn_on_axes_of_its_own() -> None:
     seen = []
-    drawn = Plot(2.0, lambda axes: seen.append(axes) or axes.plot([1, 2])).svg()
+    drawn = Plot(2.0, lambda axes: seen.append(axes) or axes.plot([1, 2]), "", "across", "upwards").svg()
+    assert re.search(r"rotate\(-90[^>]*>upwards<", drawn)
+    assert re.search(r"rotate\(-0[^>]*>across<", drawn)
     assert drawn.startswith("<svg")
     assert len(seen) == 1

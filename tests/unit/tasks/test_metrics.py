@@ -60,11 +60,12 @@ def test_a_difference_is_paired():
     dice = chance(5)
     first = list(dice.random(400) < 0.5)
     second = [one or place < 40 for place, one in enumerate(first)]
-    gain, (low, high) = difference(Share(), first, second)
+    apart = difference(Share(), first, second)
+    gain, (low, high) = apart.value, apart.interval
     assert gain == pytest.approx((sum(second) - sum(first)) / 400)
     assert 0 < low < gain < high < 0.1
-    apart, (low, high) = difference(Share(), first, first)
-    assert (apart, low, high) == (0.0, 0.0, 0.0)
+    none = difference(Share(), first, first)
+    assert (none.value, none.interval, none.sign) == (0.0, (0.0, 0.0), 0)
 
 
 def test_answers_are_compared_as_squad_does():

@@ -88,20 +88,20 @@ def test_a_person_is_best_and_a_constant_reply_is_neither_distinct_nor_near():
 
 def test_a_paired_comparison_says_nothing_of_equals_and_is_sure_of_what_is_plain():
     same = compared(distinct(1), SAID, SAID, REFERENCES)
-    assert (same.interval, same.sign) == ((0.0, 0.0), 0)
+    assert (same.difference.interval, same.sign) == ((0.0, 0.0), 0)
     empty = ["I don't know."] * 30
     full = [f"the number is {i}" for i in range(30)]
     worse, better = (compared(dull(), one, other, full) for one, other in ((full, empty), (empty, full)))
     assert worse.sign == -1
     assert better.sign == 1
-    assert (better.first, better.second, better.interval[1]) == (1.0, 0.0, -1.0)
+    assert (better.first, better.second, better.difference.interval[1]) == (1.0, 0.0, -1.0)
     half = [f"the number is {i}" if i % 2 else "I don't know." for i in range(30)]
     other = [f"the number is {i}" if i % 2 == 0 else "I don't know." for i in range(30)]
     unsure = compared(dull(), half, other, full)
     assert unsure.sign == 0
-    assert unsure.interval[0] < 0 < unsure.interval[1]
+    assert unsure.difference.interval[0] < 0 < unsure.difference.interval[1]
     again = compared(dull(), half, other, full)
-    assert again.interval == unsure.interval, "the same seed draws the same"
+    assert again.difference.interval == unsure.difference.interval, "the same seed draws the same"
 
 
 def test_an_interval_holds_what_it_promises():
@@ -111,7 +111,7 @@ def test_an_interval_holds_what_it_promises():
         draw = chance(trial)
         first = ["i don't know" if draw.random() < 0.5 else "so" for _ in range(80)]
         second = ["i don't know" if draw.random() < 0.2 else "so" for _ in range(80)]
-        low, high = compared(dull(), first, second, first, trial).interval
+        low, high = compared(dull(), first, second, first, trial).difference.interval
         held += low <= -0.3 <= high
     assert held >= 52
 

@@ -10,10 +10,10 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.evaluate.bits_per_byte import score_texts, text_of
+from foreword.evaluate.likelihood import score_whole_texts
 from foreword.evaluate.prompted import run_task
 from foreword.evaluate.requests import PromptedModel
 from foreword.evaluate.score import Score
-from foreword.evaluate.whole_text import score_whole_texts
 from foreword.tasks import metrics
 from foreword.tasks.prompted.request import Likelihood
 from foreword.tasks.prompted.whole_text import RollingRequest, WholeText
@@ -55,7 +55,9 @@ def test_every_token_is_paid_for_once(recipe: str, store) -> None:
     """The sum over windows is the sum over a chain of single steps, for a model that sees everything anyway."""
     model, tokenizer = reader(recipe, store(), store(split="valid")), store().tokenizer
     text = ORIGINAL * 3
-    (told,) = score_whole_texts(PromptedModel(recipe, model, tokenizer), [RollingRequest(text, FORMATS["wikitext"])])
+    (told,) = score_whole_texts(
+        PromptedModel(recipe, model, tokenizer), [RollingRequest(original=text, format=FORMATS["wikitext"])]
+    )
     read = FORMATS["wikitext"].fitted(text).text(text)
     ids = np.asarray(tokenizer.encode(read))
     assert len(told.logs) == len(ids)
@@ -85,7 +87,7 @@ def test_a_lossy_tokenizer_has_no_bits_per_byte(store) -> None:
     with pytest.raises(Fault, match="does not keep the whole text"):
         score_whole_texts(
             PromptedModel("bigram", reader("bigram", store("wordpiece")), store("wordpiece").tokenizer),
-            [RollingRequest("a b", None)],
+            [RollingRequest(original="a b")],
         )
 
 

@@ -1,12 +1,20 @@
 """Planted copies are found, different documents survive."""
 
 import random
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.text.dedup import rows_per_band, signatures, without_near_duplicates
+from foreword.text.dedup import (
+    SignatureFiles,
+    content_key,
+    repeated,
+    rows_per_band,
+    signatures,
+    without_near_duplicates,
+)
 from foreword.text.document import Document
 
 WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me", "no") for b in ("r", "st", "lling", "ven", "tic", "ph", "x")]
@@ -87,3 +95,41 @@ def test_bands_bring_together_pairs_at_the_threshold(threshold):
 def test_a_threshold_outside_zero_to_one_is_a_fault():
     with pytest.raises(Fault, match=r"1\.5"):
         kept(["x"], threshold=1.5)
+
+
+def varied(number: int, seed: int = 0) -> list[str]:
+    """Texts of which some repeat an earlier one, wholly or nearly, and copies of copies drift away."""
+    chance = np.random.default_rng(seed)
+    words = [f"word{i}" for i in range(400)]
+    texts: list[str] = []
+    for _ in range(number):
+        kind = chance.random() if texts else 1.0
+        if kind < 0.2:
+            texts.append(f" {texts[chance.integers(len(texts))]}\n")
+        elif kind < 0.5:
+            text = texts[chance.integers(len(texts))].split()
+            for place in chance.integers(len(text), size=2):
+                text[place] = "other"
+            texts.append(" ".join(text))
+        else:
+            texts.append(" ".join(chance.choice(words, chance.integers(5, 80))))
+    return texts
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.7, 0.9, 1.0])
+def test_all_at_once_finds_what_one_by_one_finds(threshold: float, tmp_path: Path) -> None:
+    texts = varied(400)
+    report: dict[str, int] = {}
+    kept = [one.text for one in without_near_duplicates(map(Document, texts), threshold, report)]
+    keys = np.frombuffer(b"".join(map(content_key, texts)), "S16")
+    minima = signatures(texts)
+    paths = [tmp_path / f"{at}.npy" for at in (0, 150)]
+    for path, some in zip(paths, (minima[:150], minima[150:])):
+        np.save(path, some)
+    exact, near = repeated(keys, SignatureFiles(paths), threshold)
+    assert [text for text, *copied in zip(texts, exact, near) if max(copied) < 0] == kept
+    assert ((exact >= 0).sum(), (near >= 0).sum()) == (report["exact"], report["near"])
+    assert report["exact"] > 20
+    assert report["near"] > (10 if threshold < 0.9 else -1)
+    assert all(texts[first].strip() == texts[copy].strip() for copy, first in enumerate(exact) if first >= 0)
+    assert (np.maximum(exact, near) < np.arange(len(texts))).all(), "the first of its kind stays"

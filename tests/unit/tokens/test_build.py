@@ -13,9 +13,10 @@ import pytest
 
 from foreword.basics import files
 from foreword.basics.messages import Fault, RunFailed
+from foreword.basics.unfinished import Unfinished
 from foreword.kernels import tokenize
 from foreword.text.splits import split_of
-from foreword.tokens import build, quick
+from foreword.tokens import build, encode, quick
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Ascii, Byte, ByteBPE, Word, WordPiece
 from foreword.tokens.store import TokenStore
@@ -106,15 +107,16 @@ KILLED = """
 import sys, time
 from pathlib import Path
 from foreword.tokens import build
+from foreword.tokens.encode import UnitEncoder
 from foreword.tokens.kinds import ByteBPE
-real, units = build.encode_unit, build.units
+real, units = UnitEncoder.__call__, build.units
 build.units = lambda paths, documents, column, size: units(paths, documents, column, 4000)
-def slow(job, tokenizer, number, unit):
-    if number == 3:
+def slow(encoder, numbered):
+    if numbered[0] == 3:
         print("at work", flush=True)
         time.sleep(600)
-    real(job, tokenizer, number, unit)
-build.encode_unit = slow
+    return real(encoder, numbered)
+UnitEncoder.__call__ = slow
 build.build_store([Path(sys.argv[1])], Path(sys.argv[2]), ByteBPE(vocabulary=300), documents="line", workers=1)
 """
 
@@ -167,7 +169,7 @@ def test_unfinished_work_for_other_settings_is_begun_anew(corpus, tmp_path):
 
 
 def test_two_processes_do_not_make_the_same_store(corpus, tmp_path):
-    with build._alone_in(tmp_path / "store.partial", "some settings"):
+    with Unfinished(tmp_path / "store", "some settings"):
         with pytest.raises(Fault, match="another process"):
             build_store([corpus], tmp_path / "store", Byte(), documents="line")
 
@@ -216,7 +218,7 @@ def test_faults_in_workers_come_back_as_faults_all_together(corpus, tmp_path, sm
 
 def test_a_long_unit_is_flushed_in_several_shards_with_the_same_ids(corpus, tmp_path, monkeypatch):
     build_store([corpus], tmp_path / "one", Byte(), documents="line")
-    monkeypatch.setattr(build, "SHARD", 2000)
+    monkeypatch.setattr(encode, "SHARD", 2000)
     build_store([corpus], tmp_path / "many", Byte(), documents="line")
     one, many = TokenStore.open(tmp_path / "one"), TokenStore.open(tmp_path / "many")
     assert (len(one.shards), len(many.shards) > 5) == (1, True)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from foreword.basics.messages import Fault
-from foreword.tokens import build, store
+from foreword.tokens import encode, store
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Byte
 from foreword.tokens.store import TokenStore
@@ -17,7 +17,7 @@ DOCUMENTS = [f"Document {i}. It has {'many ' * (i % 7)}words; 你好。" for i i
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    monkeypatch.setattr(build, "SHARD", 500)
+    monkeypatch.setattr(encode, "SHARD", 500)
     (tmp_path / "a.txt").write_text("\n".join(DOCUMENTS))
     build_store([tmp_path / "a.txt"], tmp_path / "store", Byte(), documents="line")
     return tmp_path / "store"

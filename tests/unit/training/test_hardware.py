@@ -12,6 +12,7 @@ from foreword.training import compiling, gradient, hardware, memory
 from foreword.training.compiling import Compiling
 from foreword.training.hardware import Hardware, precisions, speed
 from foreword.training.memory import free_memory
+from tests.contracts.test_every_objective import without_chance
 from tests.tiny import GRADIENT, learner_for, take_steps, tiny
 from tests.widths import torch_compiles
 
@@ -55,13 +56,7 @@ def test_free_memory_is_what_this_machine_says():
 
 @pytest.mark.parametrize("name", GRADIENT)
 def test_a_batch_in_parts_learns_the_same_and_too_large_a_one_is_answered(name, store_of, monkeypatch):
-    still = {"rnnlm": "network.dropout=0.0", "lstm": "network.dropout=0.0"}  # each part would draw its own dropout
-    recipe = tiny(
-        name,
-        still.get(
-            name, "network.dropout={ table = 0.0, embeddings = 0.0, attention = 0.0, residual = 0.0, inner = 0.0 }"
-        ),
-    )
+    recipe = without_chance(name)  # each part would draw its own dropout
     whole, stream = learner_for(recipe, store_of(recipe), dtype=torch.float64)
     take_steps(whole, stream, range(2))
     batch = stream.batch(0)

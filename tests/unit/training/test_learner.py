@@ -230,3 +230,17 @@ def test_guesses_that_only_the_forward_pass_counts_add_up_over_parts(late, store
     ]
     assert all(same) if late else not any(same)
     assert all(abs(nats - other) < 1e-12 for other, _ in others)
+
+
+@pytest.mark.parametrize("name", ["lstm", "transformer-xl"])
+def test_a_carried_state_saved_in_parts_by_an_earlier_version_is_read(name, store):
+    """Its leaves stood part after part, where now those of all rows stand together."""
+    recipe = tiny(name)
+    before, stream = learner_for(recipe, store())
+    take_steps(before, stream, range(2))
+    saved = before.save()
+    whole = [saved.pop(key) for key in sorted(key for key in saved if key.startswith("state/"))]
+    halves = [leaf for half in zip(*(leaf.chunk(2) for leaf in whole)) for leaf in half]
+    after, _ = learner_for(recipe, store())
+    after.restore(saved | {f"state/{i}": leaf for i, leaf in enumerate(halves)})
+    assert take_steps(after, stream, [2]) == take_steps(before, stream, [2])

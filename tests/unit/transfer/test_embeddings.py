@@ -10,7 +10,6 @@ import pytest
 import foreword
 from foreword.basics.messages import Fault
 from foreword.transfer import baselines
-from foreword.transfer.embeddings import MeanEmbeddings
 from tests.labelled import KINDS, task
 from tests.trunks import FAMILIES, folder
 
@@ -18,13 +17,18 @@ TEXTS = ["the film was good", "a day", "it was a lovely story and the house with
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_it_is_the_mean_over_a_text_s_own_positions(family: str, tmp_path: Path) -> None:
-    path = folder(family, tmp_path / "base")
-    alone = foreword.load(path).embed(TEXTS)  # text by text, without any padding
-    bag = MeanEmbeddings(path)
+def test_texts_read_together_are_the_texts_read_alone(family: str, tmp_path: Path) -> None:
+    model, read = foreword.load(folder(family, tmp_path / "base")), []
+
+    def embed(texts: list[str]) -> np.ndarray:
+        read.extend(texts)
+        return model.embed(texts)
+
+    alone = np.concatenate([model.embed(text) for text in TEXTS])  # without any padding
+    bag = baselines.remembered(embed)
     assert np.allclose(bag(TEXTS), alone, atol=1e-5)
     assert np.allclose(bag(TEXTS[2:]), alone[2:], atol=1e-5)
-    assert len(bag.known) == 3
+    assert read == TEXTS[:3], "no text is read twice"
     assert np.abs(alone[0] - alone[1]).max() > 1e-3
 
 
@@ -32,7 +36,7 @@ def test_it_is_the_mean_over_a_text_s_own_positions(family: str, tmp_path: Path)
 def test_what_does_not_fit_is_cut_and_nothing_is_something(family: str, tmp_path: Path) -> None:
     path = folder(family, tmp_path / "base")
     long = "the film was a day in a house " * 20
-    found = MeanEmbeddings(path)([long, long + "and more", ""])
+    found = foreword.load(path).embed([long, long + "and more", ""])
     assert np.allclose(found[0], found[1])
     assert np.isfinite(found).all()
 
@@ -40,7 +44,8 @@ def test_what_does_not_fit_is_cut_and_nothing_is_something(family: str, tmp_path
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if baselines.fits_texts(kind)])
 def test_a_regression_on_it_is_a_baseline(kind: str, tmp_path: Path) -> None:
     whole = task(kind, 400, 40, 60)
-    found = baselines.vectors(whole, MeanEmbeddings(folder("gpt2", tmp_path / "base", "network.width=64")))
+    model = foreword.load(folder("gpt2", tmp_path / "base", "network.width=64"))
+    found = baselines.vectors(whole, model.embed)
     assert len(found.predictions) == 60
     if kind == "classify":
         assert found.test[0].value > 0.65, "even vectors of a network that has learned nothing tell words apart"
@@ -52,4 +57,4 @@ def test_a_model_that_cannot_read_texts_gives_no_vectors_of_them(tmp_path: Path)
     for other in path.glob("vocab*"):
         other.unlink()
     with pytest.raises(Fault, match="has no tokenizer"):
-        MeanEmbeddings(path)
+        foreword.load(path).embed("a day")

@@ -14,6 +14,7 @@ from foreword.basics.messages import Fault, Interrupted
 from foreword.exchange import hugging_face
 from foreword.runs.folder import RunFolder
 from foreword.runs.loop import RunLoop
+from foreword.tasks import labelled_task
 from foreword.transfer import finetune as tuning
 from foreword.transfer import labelled_run
 from foreword.transfer.finetune import finetune
@@ -119,7 +120,7 @@ def test_the_best_on_dev_is_kept_and_test_is_not_asked(tmp_path: Path, monkeypat
     whole, base = task("classify", 48), folder("gpt2", tmp_path / "base")
     asked: list[tuple] = []
     values = iter([0.9, 0.5, 0.6])
-    scored, publish = labelled_run.scored, labelled_run.LabelledWorkload.publish
+    scored, publish = labelled_task.scored, labelled_run.LabelledWorkload.publish
     kept: dict[str, torch.Tensor] = {}
 
     def judged(metrics, labels, examples, said, interval):
@@ -134,7 +135,7 @@ def test_the_best_on_dev_is_kept_and_test_is_not_asked(tmp_path: Path, monkeypat
             kept.update({name: p.detach().clone() for name, p in loop.model.network.named_parameters()})
         publish(self, loop)
 
-    monkeypatch.setattr(labelled_run, "scored", judged)
+    monkeypatch.setattr(labelled_task, "scored", judged)
     monkeypatch.setattr(labelled_run.LabelledWorkload, "publish", published)
     run = finetune(base, whole, tmp_path / "run", replace(QUICK, epochs=3))
     assert asked == [whole.dev] * 3

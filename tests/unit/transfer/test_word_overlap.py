@@ -110,7 +110,7 @@ def test_an_empty_context_has_no_answer():
 def test_rare_words_say_more():
     rarity = Rarity(["the cat", "the dog", "the owl"])
     assert rarity.of("the") == 0 < rarity.of("cat") < rarity.of("unheard")
-    assert rarity.shared("the cat", "the cat sat") == rarity.of("cat")
+    assert rarity.weight("the cat", "the cat sat", 0.0) == rarity.of("cat")
 
 
 def test_the_choice_and_the_candidate_that_share_most_are_first():

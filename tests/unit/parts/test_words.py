@@ -1,0 +1,86 @@
+"""Words by their spelling."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from foreword.parts.words import Characters
+from foreword.tokens.vocabulary import Vocabulary
+
+SMALL = Characters(filters=((1, 4), (2, 4), (4, 3)), embedding=4, length=12)
+
+
+def built(pieces, spec=SMALL):
+    torch.manual_seed(0)
+    made = spec.build(Vocabulary(len(pieces), 0, (), tuple(pieces)), 5).double()
+    for weight in made.parameters():
+        torch.nn.init.normal_(weight, 0, 0.5)
+    return made
+
+
+def test_a_vector_depends_on_the_spelling_alone():
+    made = built(["the", "cat", "the", "", "花"])
+    vectors = made(torch.arange(5))
+    assert torch.equal(vectors[0], vectors[2])
+    assert not torch.allclose(vectors[0], vectors[1])
+    assert torch.isfinite(vectors).all()
+    assert torch.allclose(vectors, made.every())
+
+
+def test_neither_longer_words_beside_it_nor_a_higher_limit_change_a_word():
+    short, beside = built(["cat"]), built(["cat", "catalogues"])
+    higher = built(["cat"], SMALL.model_copy(update={"length": 40}))
+    wanted = short(torch.tensor([0]))[0]
+    assert torch.allclose(beside(torch.arange(2))[0], wanted, atol=1e-12)
+    assert torch.allclose(higher(torch.tensor([0]))[0], wanted, atol=1e-12)
+
+
+def test_a_word_is_the_largest_of_every_filter_then_highways():
+    made = built(["ab"])
+    letters = made.bytes(torch.tensor([256, 97, 98, 257]))
+    found = []
+    for convolve in made.filters:
+        padded = torch.cat([letters, letters.new_zeros(convolve.kernel_size[0] - 1, 4)])
+        windows = [convolve(padded[at : at + convolve.kernel_size[0]].T[None])[0, :, 0] for at in range(4)]
+        found.append(torch.stack(windows).amax(0))
+    y = torch.cat(found).relu()
+    for layer in made.highway:
+        new, gate = layer(y).chunk(2)
+        y = gate.sigmoid() * new.relu() + (1 - gate.sigmoid()) * y
+    assert torch.allclose(made(torch.tensor([0]))[0], made.project(y))
+
+
+def test_what_is_kept_is_forgotten_when_something_is_learned():
+    made = built(["cat", "dog"]).float().eval()
+    with torch.no_grad():
+        before = made(torch.arange(2))
+    assert made.kept is not None
+    optimizer = torch.optim.Adam(made.parameters(), 0.1, fused=True)
+    made.train()(torch.arange(2)).sum().backward()
+    optimizer.step()
+    with torch.no_grad():
+        after = made.eval()(torch.arange(2))
+    assert not torch.allclose(before, after)
+    assert torch.allclose(after, made.every())
+
+
+def test_words_that_are_cut_are_counted(capsys):
+    built(["a" * 10, "a" * 11, "b"])
+    assert "1 of 3 words have more than 10 bytes" in capsys.readouterr().err
+    built(["a" * 10, "b"])
+    assert not capsys.readouterr().err
+
+
+def test_filters_wider_than_a_word_are_refused():
+    assert Characters(length=5).faults()[0][0] == "filters"
+    assert not SMALL.faults()
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.5])
+def test_a_dropped_word_is_gone_wherever_it_stands(rate):
+    made = built(["a", "b", "c", "d"])
+    vectors = made(torch.arange(4).repeat(3), rate).view(3, 4, 5)
+    assert torch.equal(vectors[0], vectors[1])
+    gone = (vectors[0] == 0).all(-1)
+    assert not gone.any() if not rate else True

@@ -1,0 +1,50 @@
+"""What belongs to persons is marked; numbers that only look like it stay."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from foreword.text.corpus.document import CorpusDocument
+from foreword.text.corpus.stage import Tally
+from foreword.text.stages.private import KINDS, Private, marked
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        ("Write to jane.doe+x@mail.example.co.uk.", "Write to <EMAIL>."),
+        ("Card 4111 1111 1111 1111, please", "Card <CARD>, please"),
+        ("Card 4111 1111 1111 1112, please", "Card 4111 1111 1111 1112, please"),  # Luhn says no
+        ("DE89 3704 0044 0532 0130 00 is the account", "<IBAN> is the account"),
+        ("SSN 123-45-6789.", "SSN <IDENTITY>."),
+        ("SSN 000-45-6789.", "SSN 000-45-6789."),  # there is no such area
+        ("身份证11010519491231002X号", "身份证11010519491231002X号"),  # inside of a word
+        ("身份证 11010519491231002X。", "身份证 <IDENTITY>。"),
+        ("身份证 110105194912310021。", "身份证 110105194912310021。"),  # the check digit is X
+        ("from 192.168.0.1:80", "from 192.168.0.1:80"),
+        ("from 192.168.0.1, port 80", "from <IP>, port 80"),
+        ("version 1.2.3.400", "version 1.2.3.400"),
+        ("at 2001:db8::ff00:42:8329 now", "at <IP> now"),
+        ("at 12:30:45 now", "at 12:30:45 now"),
+        ("call (555) 123-4567 or 555-123-4567", "call <PHONE> or <PHONE>"),
+        ("call +49 30 1234567", "call <PHONE>"),
+        ("电话 13812345678。", "电话 <PHONE>。"),
+        ("in 1998, 12,345 of 2,000,000", "in 1998, 12,345 of 2,000,000"),
+        ("ISBN 978-3-16-148410-0", "ISBN 978-3-16-148410-0"),
+        ("pi is 3.14159265358979", "pi is 3.14159265358979"),
+    ],
+)
+def test_marks(text: str, after: str) -> None:
+    assert marked(text, list(KINDS))[0] == after
+
+
+def test_counts_and_samples_show_marks_and_never_what_they_hide() -> None:
+    tally = Tally()
+    text = "Mail a@example.org or b@example.org, call 555-123-4567."
+    (kept,) = Private().run(iter([CorpusDocument(text)]), tally, Path())
+    assert kept.text == "Mail <EMAIL> or <EMAIL>, call <PHONE>."
+    assert tally.changed == {"email": 2, "phone": 1}
+    assert kept.passed == {"private": {"email": 2, "phone": 1}}
+    assert tally.samples == {"email": [kept.text], "phone": [kept.text]}
