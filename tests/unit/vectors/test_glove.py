@@ -53,14 +53,14 @@ def test_the_c_loop_learns_what_numpy_learns(width):
 
 
 def test_one_thread_gives_the_same_bytes_and_two_learn_as_well():
-    one, again, two = glove_table(), glove_table(), glove_table()
-    costs = []
+    """Threads that write the same row lose an update now and then; how many, no test can say. So: what they take off the cost."""
+    one, again, two = glove_table(300), glove_table(300), glove_table(300)
+    removed = []
     for made, threads in ((one, 1), (again, 1), (two, 2)):
-        for number in range(60):
-            cost = fit(made.fitted, entries(30, 400, number % 3), 0.05, threads)
-        costs.append(cost)
+        costs = [fit(made.fitted, entries(300, 2000, number % 3), 0.05, threads) for number in range(60)]
+        removed.append(costs[0] - costs[-1])
     assert np.array_equal(one.fitted.own, again.fitted.own)
-    assert costs[2] == pytest.approx(costs[0], rel=0.05)
+    assert removed[2] > 0.95 * removed[0]
 
 
 def test_kernels_that_are_off_leave_it_to_numpy(monkeypatch):
