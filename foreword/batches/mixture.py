@@ -23,7 +23,7 @@ WHOLE = 2**40  # shares are counted in parts of this: whole numbers, so that no 
 
 
 @dataclass(frozen=True)
-class Source:
+class MixtureSource:
     """A store that is one part of a mixture. `weight`: how much of it is read, beside the weights of the others."""
 
     name: str
@@ -45,7 +45,7 @@ class Mixture:
         self.documents = sum(store.documents for store in stores)
 
     @staticmethod
-    def open(sources: Sequence[Source], split: str) -> Mixture:
+    def open(sources: Sequence[MixtureSource], split: str) -> Mixture:
         stores = [TokenStore.open(source.folder, split) for source in sources]
         if len({store.fingerprint for store in stores}) > 1:
             made = "; ".join(
@@ -126,11 +126,11 @@ def stores_of(data: Data) -> list[TokenStore]:
     return data.stores if isinstance(data, Mixture) else [data]
 
 
-def open_data(data: Path | Sequence[Source], split: str) -> Data:
+def open_data(data: Path | Sequence[MixtureSource], split: str) -> Data:
     return TokenStore.open(Path(data), split) if isinstance(data, str | Path) else Mixture.open(data, split)
 
 
-def open_if_there(data: Path | Sequence[Source], split: str) -> Data | None:
+def open_if_there(data: Path | Sequence[MixtureSource], split: str) -> Data | None:
     """None if a store, or one of several, has no text in this split."""
     folders = [Path(data)] if isinstance(data, str | Path) else [source.folder for source in data]
     return open_data(data, split) if all(TokenStore.has(folder, split) for folder in folders) else None

@@ -23,7 +23,7 @@ class Phase(Spec):
         return self.until if isinstance(self.until, int) else round(self.until * steps)
 
 
-class Stretch(NamedTuple):
+class PhaseSpan(NamedTuple):
     """Some steps of a run with one cutter."""
 
     first: int  # step
@@ -34,7 +34,7 @@ class Stretch(NamedTuple):
 class PhasedCutter:
     """Several cutters, one after another: each begins its own first epoch where it takes over."""
 
-    def __init__(self, stretches: Sequence[Stretch], batch_size: int):
+    def __init__(self, stretches: Sequence[PhaseSpan], batch_size: int):
         self.stretches, self.batch_size = list(stretches), batch_size
         self.epoch = self.stretches[-1].cutter.epoch
 

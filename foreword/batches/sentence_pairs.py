@@ -35,7 +35,7 @@ class SentencePairs(ShuffledCut):
     def fills(self) -> bool:  # type: ignore[override]
         return self.of == "sentences"  # two sentences are far shorter than a row: a batch has more of them
 
-    def over(self, store: TokenStore, batch_size: int, seed: int) -> PairCutter:
+    def over(self, store: TokenStore, batch_size: int, seed: int) -> SentencePairCutter:
         self.needs(store, 16, "a pair of sentences")
         with_sentences(store)
         room = self.size().ids - (store.tokenizer.separators - 1)
@@ -51,7 +51,7 @@ class SentencePairs(ShuffledCut):
             if self.of == "sentences"
             else Shuffled(len(lengths), batch_size, seed, self.copies)
         )
-        return PairCutter(store, room, shuffled, *cut, self._carried)
+        return SentencePairCutter(store, room, shuffled, *cut, self._carried)
 
 
 def with_sentences(store: TokenStore) -> None:
@@ -62,7 +62,7 @@ def with_sentences(store: TokenStore) -> None:
         )
 
 
-class PairCutter:
+class SentencePairCutter:
     def __init__(
         self,
         store: TokenStore,

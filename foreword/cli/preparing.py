@@ -15,7 +15,7 @@ from foreword.basics.progress import say
 
 if TYPE_CHECKING:
     from foreword.assembly.recipe import Recipe
-    from foreword.batches.mixture import Source
+    from foreword.batches.mixture import MixtureSource
     from foreword.tokens.kinds import TokenizerSpec
     from foreword.tokens.tokenizer import Tokenizer
 
@@ -118,9 +118,9 @@ def data_for(
     documents: str = "auto",
     column: str = "text",
     tokenizer: Tokenizer | None = None,
-) -> Path | list[Source]:
+) -> Path | list[MixtureSource]:
     """What to train on: one store, or several with their weights, made of text first where need be."""
-    from foreword.batches.mixture import Source
+    from foreword.batches.mixture import MixtureSource
 
     check_text(recipe)
     parts = weighed(given)
@@ -132,7 +132,7 @@ def data_for(
     if len(set(names)) < len(names):
         names = [str(path) for path, _ in parts]
     return [
-        Source(name, store_for(recipe, path, documents, column, tokenizer), weight)
+        MixtureSource(name, store_for(recipe, path, documents, column, tokenizer), weight)
         for name, (path, weight) in zip(names, parts)
     ]
 

@@ -32,7 +32,7 @@ class Tables:
 
 
 @dataclass(frozen=True)
-class Block:
+class RowRange:
     """Rows `start` to `stop` of a level, whose histories are `first` to `after`; none is in two blocks."""
 
     start: int
@@ -53,7 +53,7 @@ class Block:
         return self.after - self.first
 
 
-def history_blocks(keys: Column, base: int, histories: int) -> Iterator[Block]:
+def history_blocks(keys: Column, base: int, histories: int) -> Iterator[RowRange]:
     """A level in blocks; histories without a continuation belong to the block that comes next."""
     start, first = 0, 0
     while start < len(keys) or first < histories:
@@ -68,7 +68,7 @@ def history_blocks(keys: Column, base: int, histories: int) -> Iterator[Block]:
                 break
         if stop == len(keys):
             after = histories
-        yield Block(start, stop, first, after)
+        yield RowRange(start, stop, first, after)
         start, first = stop, after
 
 
@@ -152,7 +152,7 @@ def estimate_level(
     scratch = counted.keys.scratch
     lower = Gathered(tables.probability[-1], counted.suffix)
 
-    def one(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    def one(block: RowRange) -> tuple[np.ndarray, np.ndarray]:
         histories = counted.keys[block.rows] // base - block.first
         counts = counted.counts[block.rows]
         totals, types = np.bincount(histories, counts, block.size), np.bincount(histories, minlength=block.size)
@@ -235,7 +235,7 @@ def informative(
         keys, scratch = tables.keys[at], tables.keys[at].scratch
         lower = Gathered(tables.probability[at], suffixes[at])
 
-        def judge(block: Block) -> tuple[np.ndarray, np.ndarray]:
+        def judge(block: RowRange) -> tuple[np.ndarray, np.ndarray]:
             histories = keys[block.rows] // base - block.first  # noqa: B023
             probability, held = tables.probability[at + 1][block.rows], kept[at]  # noqa: B023
             alive = np.ones(len(histories), bool) if held is None else held[block.rows].astype(bool)
@@ -293,7 +293,7 @@ def without(tables: Tables, suffixes: list[Column], kept: list[Column | None], b
     for at, keys in enumerate(tables.keys):
         lower = Gathered(found.probability[-1], suffixes[at])
 
-        def one(block: Block) -> tuple[np.ndarray, np.ndarray]:
+        def one(block: RowRange) -> tuple[np.ndarray, np.ndarray]:
             histories = keys[block.rows] // base - block.first  # noqa: B023
             own, column = tables.probability[at + 1][block.rows], kept[at]  # noqa: B023
             held = None if column is None else column[block.rows]

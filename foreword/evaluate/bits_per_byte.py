@@ -68,26 +68,26 @@ def texts_of(store: TokenStore, limit: int | None = None) -> Iterator[TokenizedT
 
 
 @dataclass(frozen=True)
-class Window:
+class ScoredWindow:
     start: int  # first token the model sees
     stop: int  # one past the last it is asked about
     scored: int  # the first token it is asked about here; those before were scored by earlier windows
 
 
-def windows(length: int, context: int | None, stride: int | None = None) -> list[Window]:
+def windows(length: int, context: int | None, stride: int | None = None) -> list[ScoredWindow]:
     """Windows over a sequence whose first token is given. A model reads at most `context` tokens at once."""
     if length < 2:
         return []
     if context is None or length <= context + 1:
-        return [Window(0, length, 1)]
+        return [ScoredWindow(0, length, 1)]
     stride = stride or max(1, context // 2)
     if not 0 < stride <= context:
         raise Fault(f"a stride of {stride} does not fit a context of {context}.", f"Give 1 to {context}.")
-    found = [Window(0, context + 1, 1)]
+    found = [ScoredWindow(0, context + 1, 1)]
     while found[-1].stop < length:
         done = found[-1].stop
         stop = min(done + stride, length)
-        found.append(Window(stop - context - 1, stop, done))
+        found.append(ScoredWindow(stop - context - 1, stop, done))
     return found
 
 

@@ -18,7 +18,7 @@ from foreword.runs.place import model_place
 from foreword.tasks.metrics import finite
 from foreword.tasks.task import Task
 from foreword.text import reading
-from foreword.text.overlap import RATE, SHARE_OF, Overlap, Seen, overlap, seen_in, size_for
+from foreword.text.overlap import RATE, SHARE_OF, NgramFilter, Overlap, overlap, seen_in, size_for
 from foreword.tokens.store import TokenStore, is_store
 
 UNASKED = 32 * 2**20  # bytes of training text that are looked through without having been asked to
@@ -70,11 +70,11 @@ class TrainingText:
             else:
                 yield from (one.text for one in reading.documents([path], self.documents, self.column))
 
-    def seen(self, sizes: Iterable[int], rate: float = RATE) -> dict[int, Seen]:
+    def seen(self, sizes: Iterable[int], rate: float = RATE) -> dict[int, NgramFilter]:
         """Filters of its runs of words, kept for the next time."""
         kept, text = cache_folder() / "overlap", self.fingerprint
         places = {size: kept / f"{text}-{size}-{rate:g}.bloom" for size in sorted(set(sizes))}
-        there = {size: Seen.load(size, place) for size, place in places.items() if place.is_file()}
+        there = {size: NgramFilter.load(size, place) for size, place in places.items() if place.is_file()}
         if missing := [size for size in places if size not in there]:
             sizes_said = " and ".join(map(str, missing))
             say(f"looking through {thousands(self.bytes)} bytes of {self.name} for {sizes_said} words in a row")

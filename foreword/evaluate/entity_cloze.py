@@ -22,7 +22,7 @@ from foreword.tokens.tokenizer import Tokenizer
 
 
 @dataclass(frozen=True)
-class Question:
+class EntityQuestion:
     text: str
     start: int  # the first character of the entity
     stop: int
@@ -50,17 +50,17 @@ def is_cloze(path: Path) -> bool:
     return isinstance(row, dict) and any(name in row for name in ENTITIES)
 
 
-def questions(path: Path) -> list[Question]:
+def questions(path: Path) -> list[EntityQuestion]:
     """One for each entity of each text: `{"text": "...", "entities": [[0, 3]]}`."""
     documents: Iterator[Document] = (one for unit in units([path]) for one in unit.documents())
-    found = [Question(one.text, *span) for one in documents for span in one.spans]
+    found = [EntityQuestion(one.text, *span) for one in documents for span in one.spans]
     if not found:
         raise Fault(f"{path} has no entity to ask for.", 'Its lines are  {"text": "...", "entities": [[0, 3]]}.')
     return found
 
 
 @torch.inference_mode()
-def ask(model: Model, tokenizer: Tokenizer, asked: Sequence[Question]) -> ClozeScore:
+def ask(model: Model, tokenizer: Tokenizer, asked: Sequence[EntityQuestion]) -> ClozeScore:
     """Hide each entity as a whole and guess every piece of it at once."""
     laid = [hidden(one, tokenizer, model.network.context) for one in asked]
     there = [one for one in laid if one is not None]
@@ -82,7 +82,7 @@ def ask(model: Model, tokenizer: Tokenizer, asked: Sequence[Question]) -> ClozeS
 
 
 def hidden(
-    one: Question, tokenizer: Tokenizer, context: int | None
+    one: EntityQuestion, tokenizer: Tokenizer, context: int | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
     """(what is read, the places of the entity in it, its ids): as much text around the entity as fits."""
     ids, offsets = tokenizer.encode_with_offsets([one.text])[0]

@@ -1,4 +1,4 @@
-"""ActiveSequence in steps: a batch of sequences that join, advance by one token, are cancelled and leave."""
+"""Generation in steps: a batch of sequences that join, advance by one token, are cancelled and leave."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Entries:
     weights: np.ndarray  # float32
 
 
-class _Pass(ctypes.Structure):
+class _GlovePass(ctypes.Structure):
     _fields_ = [
         *((field.name, ctypes.c_void_p) for field in (*fields(Parameters), *fields(Entries))),
         ("cost", ctypes.c_void_p),
@@ -62,7 +62,7 @@ def fit(what: Parameters, entries: Entries, rate: float, threads: int = 1) -> fl
         return fit_in_numpy(what, entries, rate)
     cost = np.zeros(threads)
     arrays = [getattr(part, field.name) for part in (what, entries) for field in fields(part)]
-    given = _Pass(
+    given = _GlovePass(
         *(array.ctypes.data for array in (*arrays, cost)),
         what.own.strides[0] // 4,
         len(entries.words),

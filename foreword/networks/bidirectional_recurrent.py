@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Network, Output, State
 from foreword.networks.recurrent import RecurrentSpec
-from foreword.parts.words import Table
+from foreword.parts.words import WordTable
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -52,7 +52,7 @@ class BidirectionalRecurrent(Network):
         return self.tokens.every()
 
     def tables(self) -> dict[str, Tensor]:
-        return {"tokens": self.tokens.weight} if isinstance(self.tokens, Table) else {}
+        return {"tokens": self.tokens.weight} if isinstance(self.tokens, WordTable) else {}
 
     def levels(self) -> list[list[nn.Parameter]]:
         both = zip(self.forwards.levels(), self.backwards.levels())

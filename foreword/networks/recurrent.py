@@ -17,7 +17,7 @@ from foreword.networks.language_model import NeuralReader
 from foreword.parts import BETWEEN, CELLS, WORDS
 from foreword.parts.cells import CellSpec, RecurrentDropout, Stack
 from foreword.parts.experts import BetweenSpec, Nothing
-from foreword.parts.words import Table, TableSpec, WordsSpec
+from foreword.parts.words import TableSpec, WordsSpec, WordTable
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -132,7 +132,7 @@ class Recurrent(Network):
         return self.tokens.every()
 
     def tables(self) -> dict[str, Tensor]:
-        return {"tokens": self.tokens.weight} if isinstance(self.tokens, Table) else {}
+        return {"tokens": self.tokens.weight} if isinstance(self.tokens, WordTable) else {}
 
     def levels(self) -> list[list[nn.Parameter]]:
         levels = [list(self.tokens.parameters()), *self.cell.levels()]

@@ -19,7 +19,7 @@ BEGIN, STOP, PAD = 256, 257, 258  # beside the 256 bytes of UTF-8
 class WordsSpec(Spec):
     """How a word becomes a vector."""
 
-    def build(self, vocabulary: Vocabulary, width: int) -> Table | CharacterWords:
+    def build(self, vocabulary: Vocabulary, width: int) -> WordTable | CharacterWords:
         raise TypeError(f"{type(self).__name__} has no build.")
 
 
@@ -28,11 +28,11 @@ class TableSpec(WordsSpec):
 
     kind: Literal["table"] = "table"
 
-    def build(self, vocabulary: Vocabulary, width: int) -> Table:
-        return Table(vocabulary.size, width)
+    def build(self, vocabulary: Vocabulary, width: int) -> WordTable:
+        return WordTable(vocabulary.size, width)
 
 
-class Table(nn.Embedding):
+class WordTable(nn.Embedding):
     def forward(self, ids: Tensor, drop: float = 0.0) -> Tensor:
         """ids [...] -> [..., width]. `drop`: this share of the words is gone, wherever they stand."""
         table = self.weight * F.dropout(self.weight.new_ones(len(self.weight), 1), drop) if drop else self.weight

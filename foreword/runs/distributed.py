@@ -52,7 +52,7 @@ def hardware_elsewhere(precision: str) -> Hardware:
 
 
 @dataclass(frozen=True)
-class Share:
+class ProcessShare:
     """What one of several processes holds, in bytes, and what it sends."""
 
     weights: int
@@ -92,12 +92,12 @@ class Share:
         return passes * self.sent_each_pass + self.sent_each_step
 
 
-def replicated(needs: Needs, processes: int) -> Share:
+def replicated(needs: Needs, processes: int) -> ProcessShare:
     """DDP: everything on every process; gradients are added up once a step, each process sending 2 (N - 1) / N of them.
 
     They lie in the buckets that are sent. The largest, that of the tokens' table, is made on the way forward already.
     """
-    return Share(
+    return ProcessShare(
         needs.weights,
         needs.gradients,
         needs.optimizer,
@@ -110,7 +110,7 @@ def replicated(needs: Needs, processes: int) -> Share:
     )
 
 
-def sharded(needs: Needs, processes: int) -> Share:
+def sharded(needs: Needs, processes: int) -> ProcessShare:
     """FSDP2, `fully_shard` on every block and on the whole: a share of everything on every process.
 
     A block at work is whole, and so are the one fetched ahead of it, its gradient, and the copy of that which is sent. What is
@@ -119,7 +119,7 @@ def sharded(needs: Needs, processes: int) -> Share:
     """
     layout, others = needs.layout, (processes - 1) / processes
     share = layout.shard(processes)
-    return Share(
+    return ProcessShare(
         share,
         share,
         math.ceil(needs.optimizer * share / needs.weights),
@@ -157,7 +157,7 @@ def distributed(
 
 
 def _way(
-    needs: Needs, share: Share, devices: Devices, rows: int, recompute: bool, memory: float, pace: float | None
+    needs: Needs, share: ProcessShare, devices: Devices, rows: int, recompute: bool, memory: float, pace: float | None
 ) -> JsonObject:
     fit = {False: share.fits(memory, needs.row), True: share.fits(memory, needs.row_recomputed)}
     again = recompute or not fit[False]  # as the recipe says, or because nothing else fits

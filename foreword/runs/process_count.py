@@ -15,7 +15,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.cores import cores
 from foreword.basics.messages import Fault, duration, thousands
 from foreword.basics.progress import hush, say
-from foreword.batches.mixture import Source, open_data
+from foreword.batches.mixture import MixtureSource, open_data
 from foreword.runs.folder import RunFolder
 from foreword.runs.loop import RunLoop
 from foreword.runs.train import text_run
@@ -30,7 +30,7 @@ REPAYS = 120.0  # seconds of training, below which starting other processes and 
 GAIN = 1.05  # times as fast, at least, as all threads in one process
 
 
-def fastest_processes(recipe: Recipe, data: Path | Sequence[Source], run: RunFolder, hardware: Hardware) -> int:
+def fastest_processes(recipe: Recipe, data: Path | Sequence[MixtureSource], run: RunFolder, hardware: Hardware) -> int:
     """As many as there are cores, or one. A run that was begun goes on with as many as it had."""
     spec, many = recipe.training, cores()
     if run.exists():
@@ -92,7 +92,7 @@ def tokens_a_second(loop: RunLoop, threads: int) -> float:
         torch.set_num_threads(before)
 
 
-def _pace(recipe: Recipe, data: Path | Sequence[Source], run: RunFolder, hardware: Hardware) -> float:
+def _pace(recipe: Recipe, data: Path | Sequence[MixtureSource], run: RunFolder, hardware: Hardware) -> float:
     """On one of several processes: the pace of all of them together."""
     hush()
     loop = text_run(recipe, open_data(data, "train"), None, run, replace(hardware, ranks=join()))

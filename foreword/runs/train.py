@@ -20,13 +20,13 @@ from foreword.batches.mixture import (
     Data,
     Mixture,
     MixtureCutter,
-    Source,
+    MixtureSource,
     cutter_over,
     open_data,
     open_if_there,
     stores_of,
 )
-from foreword.batches.phases import Phase, PhasedCutter, Stretch
+from foreword.batches.phases import Phase, PhasedCutter, PhaseSpan
 from foreword.batches.stream import Stream
 from foreword.networks.base import Model
 from foreword.runs.card import card
@@ -41,7 +41,7 @@ Ask = Callable[[Model, Tokenizer], dict[str, dict[str, float]]]  # task -> metri
 
 def train(
     recipe: Recipe,
-    data: Path | Sequence[Source],
+    data: Path | Sequence[MixtureSource],
     out: Path,
     tensorboard: bool = False,
     hardware: Hardware | None = None,
@@ -112,14 +112,14 @@ def in_phases(recipe: Recipe, store: Data) -> Cutter:
     for number, (phase, end) in enumerate(zip(phases, spec.phase_ends())):  # type: ignore[attr-defined]
         size, seed = phase.batch_size or spec.batch_size, number_of("phase", spec.seed, number)
         stretches.append(
-            Stretch(
+            PhaseSpan(
                 first,
                 cutter_over(store, recipe.cut(min(phase.length, recipe.batches.length or phase.length)), size, seed),
                 size,
             )
         )
         first = end
-    return PhasedCutter([*stretches, Stretch(first, last, spec.batch_size)], spec.batch_size)
+    return PhasedCutter([*stretches, PhaseSpan(first, last, spec.batch_size)], spec.batch_size)
 
 
 class TextWorkload:

@@ -39,7 +39,7 @@ PROMPTED_KINDS = Registry(
     "kind of request",
     {
         "choice": "foreword.tasks.prompted.multiple_choice:LikeliestChoice",
-        "association": "foreword.tasks.prompted.association:Association",
+        "association": "foreword.tasks.prompted.association:AssociationChoice",
         "partial": "foreword.tasks.prompted.winograd:LikeliestContext",
         "last_word": "foreword.tasks.prompted.cloze:LastWord",
         "write": "foreword.tasks.prompted.generation:Generation",

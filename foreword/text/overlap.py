@@ -62,20 +62,20 @@ def runs(codes: np.ndarray, size: int) -> np.ndarray:
     return mixed
 
 
-class Seen:
+class NgramFilter:
     """A Bloom filter of the runs of a training text."""
 
     def __init__(self, size: int, filter: Any):
         self.size, self.filter = size, filter
 
     @staticmethod
-    def empty(size: int, expected: int, rate: float = RATE) -> Seen:
+    def empty(size: int, expected: int, rate: float = RATE) -> NgramFilter:
         # the runs are hashes already; Python's own hash of text would change from process to process
-        return Seen(size, _bloom()(max(1, expected), rate, operator.index))
+        return NgramFilter(size, _bloom()(max(1, expected), rate, operator.index))
 
     @staticmethod
-    def load(size: int, path: Path) -> Seen:
-        return Seen(size, _bloom().load(str(path), operator.index))
+    def load(size: int, path: Path) -> NgramFilter:
+        return NgramFilter(size, _bloom().load(str(path), operator.index))
 
     def save(self, path: Path) -> None:
         write_atomically(path, lambda partial: self.filter.save(str(partial)))
@@ -94,12 +94,14 @@ def _bloom() -> Any:
     return needed("rbloom", "data", "overlap needs").Bloom
 
 
-def seen_in(texts: Texts, sizes: Iterable[int], rate: float = RATE) -> dict[int, Seen]:
+def seen_in(texts: Texts, sizes: Iterable[int], rate: float = RATE) -> dict[int, NgramFilter]:
     """Filters of a training text for runs of some sizes. It is read twice: how many runs there are decides how large they are."""
     if not 0 < rate < 1:
         raise Fault(f"a false-positive rate of {rate} is not between 0 and 1.")
     lengths = [len(words(text)) for text in texts()]
-    found = {size: Seen.empty(size, sum(max(0, length - size + 1) for length in lengths), rate) for size in set(sizes)}
+    found = {
+        size: NgramFilter.empty(size, sum(max(0, length - size + 1) for length in lengths), rate) for size in set(sizes)
+    }
     for text in texts():
         there = codes(text)
         for seen in found.values():
@@ -128,7 +130,7 @@ class Overlap:
         return self.known / max(self.runs, 1)
 
 
-def overlap(examples: Sequence[str], seen: Mapping[int, Seen]) -> Overlap:
+def overlap(examples: Sequence[str], seen: Mapping[int, NgramFilter]) -> Overlap:
     """`seen` has filters for 8 words and for `size_for(examples)`."""
     size = size_for(examples)
     shares = [seen[SHARE_OF].known(example) for example in examples]
@@ -142,7 +144,7 @@ def overlap(examples: Sequence[str], seen: Mapping[int, Seen]) -> Overlap:
     )
 
 
-def passages(text: str, seen: Seen) -> list[str]:
+def passages(text: str, seen: NgramFilter) -> list[str]:
     """The stretches of a text that the training text has, in words, longest first."""
     there, known, found = words(text), seen.known(text), []
     at = 0

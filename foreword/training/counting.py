@@ -18,7 +18,7 @@ from foreword.training.hardware import Hardware
 from foreword.training.learner import StepReport, TrainingSpec
 
 
-class Counted(Protocol):
+class Countable(Protocol):
     """What it takes to learn by counting: a count model, a table of co-occurrences."""
 
     def bounded(self, memory: int, cluster: str = "") -> None:
@@ -54,7 +54,7 @@ class CountTraining(TrainingSpec):
         return found
 
     def learner(
-        self, model: Counted, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
+        self, model: Countable, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
     ) -> CountLearner:
         model.bounded(byte_size(self.memory), self.cluster)
         if prepare := getattr(objective, "prepare", None):  # it says what is counted
@@ -63,7 +63,7 @@ class CountTraining(TrainingSpec):
 
 
 class CountLearner:
-    def __init__(self, model: Counted):
+    def __init__(self, model: Countable):
         self.model = model
 
     def collate(self, rows: list[Row]) -> list[Row]:

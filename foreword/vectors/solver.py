@@ -13,7 +13,7 @@ from foreword.basics.messages import Fault
 from foreword.basics.seeds import number_of
 from foreword.report import Report, Section, Table, Text
 from foreword.tasks.confidence import Interval, at_least, wilson
-from foreword.tasks.prompted.association import Associated, Association, AssociationRequest
+from foreword.tasks.prompted.association import Associated, AssociationChoice, AssociationRequest
 from foreword.tasks.prompted.request import Judged
 from foreword.tasks.task import Task
 from foreword.tasks.template import Row
@@ -30,7 +30,7 @@ MOST = 50_000_000  # tokens of a text that is looked at again; of a longer one, 
 class Solver:
     """Answers association requests of one kind from what is known of a text."""
 
-    def __init__(self, vectors: WordVectors, kind: Association, counts: Counts):
+    def __init__(self, vectors: WordVectors, kind: AssociationChoice, counts: Counts):
         self.vectors, self.kind, self.counts = vectors, kind, counts
         self.measure = association.Association(measure=kind.measure, add=kind.add, power=kind.power)
         self.left_out = left_out(vectors, kind.stop_words)
@@ -122,7 +122,7 @@ def solve(vectors: WordVectors, task: Task, limit: int | None = None, split: str
             f"{vectors.name} ({vectors.recipe.get('name', 'vectors')}) has no table of co-occurrences to answer {task.name} by.",
             "Count one:  foreword train pmi --data STORE",
         )
-    kind = Association.of(task.name, task.kind)
+    kind = AssociationChoice.of(task.name, task.kind)
     task = replace(task, spec=task.spec.model_copy(update={"request": kind, "split": split or task.spec.split}))
     questions, notes = task.examples(limit)
     left, border = left_out(vectors, kind.stop_words), table.vocabulary.size
@@ -145,7 +145,7 @@ def solve(vectors: WordVectors, task: Task, limit: int | None = None, split: str
 
 def _asked(
     vectors: WordVectors,
-    kind: Association,
+    kind: AssociationChoice,
     task: Task,
     rows: Sequence[Row],
     text: str,

@@ -179,6 +179,17 @@ def test_no_drawer_for_odds_and_ends() -> None:
         assert path.stem not in ("utils", "util", "helpers", "helper", "common", "misc"), path
 
 
+def test_no_class_name_occurs_twice() -> None:
+    """Unless it is one idea: a cut and an objective that only go together have one name, as they have one kind."""
+    together = {"TextTasks"}
+    places: dict[str, list[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef) and node.name not in together:
+                places.setdefault(node.name, []).append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
 def test_transformers_is_met_only_at_the_border() -> None:
     for path in MODULES:
         room = path.relative_to(PACKAGE).parts[0]

@@ -31,7 +31,7 @@ class Associated:
     pairs: tuple[tuple[str, str, float], ...] = ()
 
 
-class Association(ChoosesByLikelihood):
+class AssociationChoice(ChoosesByLikelihood):
     """The choice whose n-grams are, in the mean over all pairs, most strongly associated with those of the question."""
 
     templated: ClassVar[tuple[str, ...]] = ("question", "choices", "gold")
@@ -45,9 +45,9 @@ class Association(ChoosesByLikelihood):
     stop_words: tuple[str, ...] = tuple(sorted(ENGLISH))  # part of no n-gram
 
     @classmethod
-    def of(cls, name: str, asked: object) -> Association:
+    def of(cls, name: str, asked: object) -> AssociationChoice:
         """The same questions for a table of co-occurrences: without the words that a prompt puts around them."""
-        if isinstance(asked, Association):
+        if isinstance(asked, AssociationChoice):
             return asked
         if not isinstance(asked, LikeliestChoice):
             raise Fault(

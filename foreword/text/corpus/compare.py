@@ -16,15 +16,15 @@ TELLING, FEWEST = 12, 5  # words shown for each, and how often one has to occur 
 
 
 @dataclass(frozen=True)
-class Difference:
+class CorpusDifference:
     shared: int  # documents that are in both, to the letter
     first: list[str]  # words that the first has more of
     second: list[str]
 
 
-def difference(first: Path, second: Path) -> Difference:
+def difference(first: Path, second: Path) -> CorpusDifference:
     keys, counts = zip(*(_looked_through(folder) for folder in (first, second)))
-    return Difference(len(keys[0] & keys[1]), _telling(*counts), _telling(*reversed(counts)))
+    return CorpusDifference(len(keys[0] & keys[1]), _telling(*counts), _telling(*reversed(counts)))
 
 
 def _looked_through(folder: Path) -> tuple[set[bytes], Counter[str]]:

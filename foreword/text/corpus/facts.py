@@ -24,7 +24,7 @@ NATURAL_TASKS = {
 AROUND = 80  # characters of a sample before and behind what was found
 
 
-class Facts:
+class CorpusFacts:
     """Of one shard; those of all shards add up."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from foreword.basics.files import JsonObject, write_json_lines
 from foreword.text.corpus.document import read_rows
-from foreword.text.corpus.facts import Facts
+from foreword.text.corpus.facts import CorpusFacts
 from foreword.text.corpus.plan import CorpusPlan
 from foreword.text.corpus.stage import Documents, Tally, WholeStage, size_of
 from foreword.text.reading import Unit
@@ -50,7 +50,7 @@ class Pass:
             if isinstance(one, WholeStage):
                 place = sketch_place(self.folder, stage, shard.number)
             documents = one.running(documents, tallies[str(stage)], place)
-        facts = Facts()
+        facts = CorpusFacts()
         if self.last is None:
             documents = facts.gather(documents)
         else:

@@ -11,6 +11,6 @@ STAGES = Registry(
         "private": "foreword.text.stages.private:Private",
         "dedup": "foreword.text.stages.copies:Dedup",
         "repeats": "foreword.text.stages.repeats:Repeats",
-        "overlap": "foreword.text.stages.decontaminate:Overlap",
+        "overlap": "foreword.text.stages.decontaminate:Decontaminate",
     },
 )

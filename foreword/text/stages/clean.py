@@ -19,7 +19,7 @@ from foreword.text.stages.rules import (
     NAMES,
     PAGE_RULES,
     SETS,
-    Page,
+    RulePage,
     without_citations,
 )
 from foreword.text.words import HAN
@@ -98,5 +98,5 @@ class Clean(Stage):
             return "no line left"
         if self.bad is not None and self.bad.search(text):
             return BAD_WORDS
-        page = Page(text)
+        page = RulePage(text)
         return next((name for name in self.names if name in PAGE_RULES and PAGE_RULES[name](page)), "")

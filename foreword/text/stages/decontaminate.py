@@ -14,7 +14,7 @@ from foreword.text.corpus.stage import Documents, Stage, Tally
 from foreword.text.overlap import codes, runs, word_places
 
 
-class Overlap(Stage):
+class Decontaminate(Stage):
     """The pieces of a document around what it shares with test sets; short pieces go, and documents in too many."""
 
     kind: str = "overlap"

@@ -26,7 +26,7 @@ _HAN = re.compile(f"[{HAN}]")
 
 
 @dataclass(frozen=True)
-class Page:
+class RulePage:
     """A text as rules see it; what several of them need is made once."""
 
     text: str
@@ -83,45 +83,45 @@ def policy(line: str) -> bool:
 # --- documents -------------------------------------------------------------------------------------------------------
 
 
-def lorem_ipsum(page: Page) -> bool:
+def lorem_ipsum(page: RulePage) -> bool:
     return "lorem ipsum" in page.lower
 
 
-def curly_bracket(page: Page) -> bool:
+def curly_bracket(page: RulePage) -> bool:
     return "{" in page.text
 
 
-def few_sentences(page: Page) -> bool:
+def few_sentences(page: RulePage) -> bool:
     return sum(1 for _ in _SENTENCE.finditer(page.text)) < 3
 
 
-def short(page: Page) -> bool:
+def short(page: RulePage) -> bool:
     return len(page.text) < 200
 
 
-def word_count(page: Page) -> bool:
+def word_count(page: RulePage) -> bool:
     count = len(_HAN.findall(page.text)) if page.chinese else len(page.words)
     return not 50 <= count <= 100_000
 
 
-def mean_word_length(page: Page) -> bool:
+def mean_word_length(page: RulePage) -> bool:
     return not page.chinese and not 3 <= sum(map(len, page.words)) / max(len(page.words), 1) <= 10
 
 
-def symbol_ratio(page: Page) -> bool:
+def symbol_ratio(page: RulePage) -> bool:
     most = 0.1 * (len(page.text) / 2 if page.chinese else len(page.words))
     return page.text.count("#") > most or page.text.count("...") + page.text.count("…") > most
 
 
-def bullet_lines(page: Page) -> bool:
+def bullet_lines(page: RulePage) -> bool:
     return sum(line.lstrip().startswith(BULLETS) for line in page.lines) > 0.9 * len(page.lines)
 
 
-def ellipsis_lines(page: Page) -> bool:
+def ellipsis_lines(page: RulePage) -> bool:
     return sum(line.rstrip().endswith(ELLIPSIS) for line in page.lines) > 0.3 * len(page.lines)
 
 
-def alphabetic_words(page: Page) -> bool:
+def alphabetic_words(page: RulePage) -> bool:
     return sum(map(_has_letter, page.words)) < 0.8 * len(page.words)
 
 
@@ -129,15 +129,15 @@ def _has_letter(word: str) -> bool:
     return word.isalpha() or any(map(str.isalpha, word))
 
 
-def stop_words(page: Page) -> bool:
+def stop_words(page: RulePage) -> bool:
     return not page.chinese and len(STOP_WORDS.intersection(page.lower.split())) < 2
 
 
-def repeated_lines(page: Page) -> bool:
+def repeated_lines(page: RulePage) -> bool:
     return _repeat(page.lines, 0.3, 0.2)
 
 
-def repeated_paragraphs(page: Page) -> bool:
+def repeated_paragraphs(page: RulePage) -> bool:
     return _repeat(page.paragraphs, 0.3, 0.2)
 
 
@@ -151,7 +151,7 @@ def _repeat(parts: list[str], share: float, of_characters: float) -> bool:
     return again > share * len(parts) or characters > of_characters * sum(map(len, parts))
 
 
-def frequent_runs(page: Page) -> bool:
+def frequent_runs(page: RulePage) -> bool:
     """The most frequent two, three or four words in a row hold too much of the text."""
     words = list("".join(page.words)) if page.chinese else page.words
     total = sum(map(len, words))
@@ -167,7 +167,7 @@ def frequent_runs(page: Page) -> bool:
 LINE_RULES: dict[str, Callable[[str], bool]] = {
     one.__name__: one for one in (long_word, terminal_punctuation, few_words, javascript, policy)
 }
-PAGE_RULES: dict[str, Callable[[Page], bool]] = {
+PAGE_RULES: dict[str, Callable[[RulePage], bool]] = {
     one.__name__: one
     for one in (
         *(lorem_ipsum, curly_bracket, few_sentences, short, word_count, mean_word_length, symbol_ratio, bullet_lines),

@@ -11,7 +11,7 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.batches.cuts import Documents, Lanes, Runs, Windows
-from foreword.batches.mixture import BLOCK, Mixture, Source, cutter_over
+from foreword.batches.mixture import BLOCK, Mixture, MixtureSource, cutter_over
 from foreword.batches.stream import Growth, Stream
 from tests.numbered import Numbered
 from tests.rows import causal
@@ -155,7 +155,7 @@ def test_what_cannot_be_mixed():
 
 
 def test_stores_of_two_tokenizers_are_named(stores):
-    sources = [Source(name, stores[name], 1.0) for name in ("byte_bpe", "wordpiece")]
+    sources = [MixtureSource(name, stores[name], 1.0) for name in ("byte_bpe", "wordpiece")]
     with pytest.raises(Fault, match="must share a tokenizer") as caught:
         Mixture.open(sources, "train")
     assert all(str(stores[name]) in str(caught.value) for name in ("byte_bpe", "wordpiece"))

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from foreword.basics.messages import Fault
-from foreword.evaluate.entity_cloze import Question, ask, hidden, is_cloze, questions, report
+from foreword.evaluate.entity_cloze import EntityQuestion, ask, hidden, is_cloze, questions, report
 from tests.tiny import drawn, tiny
 
 TEXT = "the import statement binds a name in the local namespace"
@@ -38,7 +38,7 @@ def model(store):
 def test_all_tokens_of_the_entity_are_hidden_and_no_others(model):
     _, tokenizer = model
     start = TEXT.index("import statement")
-    shown, places, answer = hidden(Question(TEXT, start, start + 16), tokenizer, None)
+    shown, places, answer = hidden(EntityQuestion(TEXT, start, start + 16), tokenizer, None)
     ids = tokenizer.encode(TEXT)
     assert tokenizer.decode(answer) == "import statement"
     assert (shown == tokenizer.special("[mask]")).nonzero()[0].tolist() == places.tolist()
@@ -52,7 +52,7 @@ def test_as_much_as_fits_stands_around_the_entity(model, context):
     _, tokenizer = model
     for word in ("the", "statement", "namespace"):
         start = TEXT.index(word)
-        shown, places, answer = hidden(Question(TEXT, start, start + len(word)), tokenizer, context)
+        shown, places, answer = hidden(EntityQuestion(TEXT, start, start + len(word)), tokenizer, context)
         assert len(shown) == min(context, len(tokenizer.encode(TEXT)) + 2)
         assert tokenizer.decode(answer) == word
         assert (shown[places] == tokenizer.special("[mask]")).all()
@@ -61,7 +61,8 @@ def test_as_much_as_fits_stands_around_the_entity(model, context):
 def test_whole_entities_count_only_if_every_piece_is_right(model):
     network, tokenizer = model
     asked = [
-        Question(TEXT, TEXT.index(word), TEXT.index(word) + len(word)) for word in ("binds a name", "local namespace")
+        EntityQuestion(TEXT, TEXT.index(word), TEXT.index(word) + len(word))
+        for word in ("binds a name", "local namespace")
     ]
     answers = [hidden(one, tokenizer, None)[2] for one in asked]
     assert min(map(len, answers)) > 1, "names of several pieces were wanted"

@@ -7,7 +7,7 @@ import torch
 from safetensors.torch import load_file
 
 from foreword.basics.messages import Fault
-from foreword.batches.mixture import Source
+from foreword.batches.mixture import MixtureSource
 from foreword.runs.folder import RunFolder
 from foreword.runs.train import train
 from foreword.tokens.build import build_store
@@ -18,7 +18,7 @@ RAMP = ('training.ramp={ start = 2, over = "500tok" }', 'training.schedule.warmu
 
 
 @pytest.fixture(scope="module")
-def sources(stores, tmp_path_factory) -> list[Source]:
+def sources(stores, tmp_path_factory) -> list[MixtureSource]:
     """The session's store with three quarters, and a smaller one of the other half of its text, in one tokenizer."""
     folder = tmp_path_factory.mktemp("mixed")
     (folder / "small.txt").write_text(
@@ -31,7 +31,7 @@ def sources(stores, tmp_path_factory) -> list[Source]:
         documents="paragraph",
         fractions=(0.6, 0.2, 0.2),
     )
-    return [Source("large", stores["byte_bpe"], 3.0), Source("small", folder / "small", 1.0)]
+    return [MixtureSource("large", stores["byte_bpe"], 3.0), MixtureSource("small", folder / "small", 1.0)]
 
 
 def records(run: RunFolder) -> list[dict]:
@@ -81,10 +81,10 @@ def test_what_was_read_of_each_source_is_told(sources, tmp_path, capsys):
 def test_other_weights_are_another_run(sources, tmp_path):
     recipe = tiny("gpt2")
     train(recipe, sources, tmp_path / "run")
-    again = [Source("large", sources[0].folder, 30.0), Source("renamed", sources[1].folder, 10.0)]
+    again = [MixtureSource("large", sources[0].folder, 30.0), MixtureSource("renamed", sources[1].folder, 10.0)]
     train(recipe, again, tmp_path / "run")  # the same shares of the same text
     with pytest.raises(Fault, match="holds another run"):
-        train(recipe, [again[0], Source("small", sources[1].folder, 11.0)], tmp_path / "run")
+        train(recipe, [again[0], MixtureSource("small", sources[1].folder, 11.0)], tmp_path / "run")
 
 
 def test_a_growing_batch_keeps_to_a_budget_of_tokens(stores, tmp_path):
@@ -108,7 +108,7 @@ def test_a_growing_batch_keeps_to_a_budget_of_tokens(stores, tmp_path):
 def test_counts_and_pairs_are_mixed_too(name, stores, tmp_path):
     recipe = tiny(name)
     folder = stores["wordpiece" if name == "bert" else "byte_bpe"]
-    run = train(recipe, [Source("one", folder, 2.0), Source("other", folder, 1.0)], tmp_path / "run")
+    run = train(recipe, [MixtureSource("one", folder, 2.0), MixtureSource("other", folder, 1.0)], tmp_path / "run")
     told = run.passport()["sources"]
     assert told[0]["rows"] > told[1]["rows"] > 0
 
@@ -119,7 +119,7 @@ def test_lanes_neither_grow_nor_mix(stores, tmp_path):
     with pytest.raises(Fault, match="cannot be mixed"):
         train(
             tiny("lstm"),
-            [Source("one", stores["byte_bpe"], 1.0), Source("two", stores["byte_bpe"], 1.0)],
+            [MixtureSource("one", stores["byte_bpe"], 1.0), MixtureSource("two", stores["byte_bpe"], 1.0)],
             tmp_path / "run",
         )
     assert not (tmp_path / "run").exists()

@@ -11,7 +11,7 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.text import overlap
-from foreword.text.overlap import Seen, codes, passages, runs, seen_in, size_for, words
+from foreword.text.overlap import NgramFilter, codes, passages, runs, seen_in, size_for, words
 
 pytest.importorskip("rbloom")
 
@@ -128,7 +128,7 @@ def test_chinese_is_compared_character_by_character() -> None:
 def test_a_filter_comes_back_from_disk(tmp_path) -> None:
     text = prose(1, 300)
     seen_in(lambda: [text], [8])[8].save(tmp_path / "a.bloom")
-    assert Seen.load(8, tmp_path / "a.bloom").known(text).all()
+    assert NgramFilter.load(8, tmp_path / "a.bloom").known(text).all()
 
 
 def test_without_rbloom_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

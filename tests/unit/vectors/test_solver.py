@@ -11,7 +11,7 @@ from foreword.basics.messages import Fault
 from foreword.cli.evaluate import ask_vectors
 from foreword.runs.train import train
 from foreword.tasks.confidence import at_least
-from foreword.tasks.prompted.association import Associated, Association
+from foreword.tasks.prompted.association import Associated, AssociationChoice
 from foreword.tasks.task import load
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Words
@@ -64,7 +64,7 @@ def test_guessing_is_right_so_often_with_this_probability():
     assert at_least(2, [0.25, 0.5]) == pytest.approx(0.125)
 
 
-KIND = Association(question="{question}", choices="{choices}", gold="{gold}")
+KIND = AssociationChoice(question="{question}", choices="{choices}", gold="{gold}")
 
 
 def test_a_constant_and_the_order_of_choices_change_nothing():

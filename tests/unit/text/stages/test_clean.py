@@ -9,7 +9,7 @@ import pytest
 from foreword.text.corpus.document import CorpusDocument
 from foreword.text.corpus.stage import Tally
 from foreword.text.stages.clean import Clean
-from foreword.text.stages.rules import LINE_RULES, NAMES, PAGE_RULES, SETS, Page
+from foreword.text.stages.rules import LINE_RULES, NAMES, PAGE_RULES, SETS, RulePage
 
 
 def cleaned(text: str, *rules: str, **settings: str) -> tuple[str | None, Tally]:
@@ -62,8 +62,8 @@ WORDS = "the cat and dog "
     ],
 )  # fmt: skip
 def test_a_document_goes_or_stays(rule: str, gone: str, kept: str) -> None:
-    assert PAGE_RULES[rule](Page(gone))
-    assert not PAGE_RULES[rule](Page(kept))
+    assert PAGE_RULES[rule](RulePage(gone))
+    assert not PAGE_RULES[rule](RulePage(kept))
 
 
 def test_every_rule_has_a_test_of_both_answers() -> None:
@@ -78,7 +78,7 @@ def test_every_rule_has_a_test_of_both_answers() -> None:
 
 def test_rules_about_spaces_are_not_asked_of_chinese() -> None:
     text = "很久以前，在河边的磨坊里住着一个老人和他的三个孩子。" * 5
-    assert not any(PAGE_RULES[rule](Page(text)) for rule in SETS["gopher"])
+    assert not any(PAGE_RULES[rule](RulePage(text)) for rule in SETS["gopher"])
 
 
 def test_c4_on_a_page_counts_what_it_does() -> None:

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from foreword.text.corpus.document import CorpusDocument
 from foreword.text.corpus.stage import Tally
-from foreword.text.stages.decontaminate import Overlap
+from foreword.text.stages.decontaminate import Decontaminate
 
 TEST = "one two three four five six seven eight nine ten eleven twelve thirteen"
 
 
 def through(text: str, tmp_path: Path, **settings: int) -> tuple[list[str], Tally]:
     (tmp_path / "test.txt").write_text(f"Question: {TEST}?")
-    stage, tally = Overlap(against=[str(tmp_path / "test.txt")], **settings), Tally()
+    stage, tally = Decontaminate(against=[str(tmp_path / "test.txt")], **settings), Tally()
     stage.prepare(tmp_path)
     return [one.text for one in stage.run(iter([CorpusDocument(text)]), tally, tmp_path)], tally
 
