@@ -13,7 +13,8 @@ from benchmarks.texts import documents, size_of
 from foreword.basics.progress import say
 from foreword.text.corpus.document import CorpusDocument
 from foreword.text.corpus.stage import Stage, Tally
-from foreword.text.dedup import HASHES, SHINGLE, batches, signatures
+from foreword.text.dedup import HASHES, SHINGLE, signatures
+from foreword.text.document import in_batches
 from foreword.text.stages.clean import Clean
 from foreword.text.stages.language import Language
 from foreword.text.stages.private import Private
@@ -33,7 +34,7 @@ def measure(megabytes: float = MEGABYTES, data: Sequence[Path] = (), rounds: int
         "private": _stage(Private(), texts),
         "repeats, hashes of three sentences": lambda: [list(Repeats().parts(text)) for text in texts],
         "dedup, signatures": lambda: [  # in batches, as the stage makes them
-            signatures([one.text for one in batch]) for batch in batches(map(CorpusDocument, texts))
+            signatures([one.text for one in batch]) for batch in in_batches(map(CorpusDocument, texts))
         ],
     }
     for make in (_rensa, _datasketch, _datatrove):

@@ -10,16 +10,16 @@ from pydantic import SerializeAsAny
 from torch import nn
 
 from foreword.basics.registry import Registry
-from foreword.batches.by_task import TaskRow
 from foreword.batches.row import Row
 from foreword.networks.base import Model, Network, State
 from foreword.objectives import EVERY
 from foreword.objectives.base import Batch, Loss, MakeTokenHead, Objective, by_name
 from foreword.objectives.examples import FromExamples
+from foreword.objectives.several import Several, name_faults, task_of
 from foreword.tokens.tokenizer import Tokenizer
 
 
-class ByTask(Objective):
+class ByTask(Several):
     """`names`: one for each task, which may be of labelled examples or of text. Only the trunk and the heads of a batch's own
     task learn from it.
 
@@ -36,19 +36,11 @@ class ByTask(Objective):
     dropouts: dict[str, float] = {}  # before the last layer of a head, by the name of its task
 
     @property
-    def writes(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset().union(*(task.writes for task in self.tasks))
-
-    @property
-    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(dict.fromkeys(name for task in self.tasks for name in task.specials))
+    def members(self) -> list[Objective]:
+        return self.tasks
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [(f"tasks.{i}.{name}", what) for i, task in enumerate(self.tasks) for name, what in task.faults()]
-        if len(set(self.names)) != len(self.tasks):
-            found.append(
-                ("names", f"{len(self.tasks)} tasks need {len(self.tasks)} different names (it says {self.names}).")
-            )
+        found = self.member_faults("tasks") + name_faults(self.names, self.tasks)
         if wrong := [name for name in self.names if not name or "." in name]:
             found.append(("names", f"a name must have a letter and no full stop (it says {wrong})."))
         return found
@@ -84,14 +76,8 @@ class ByTask(Objective):
             found |= {own if isinstance(task, FromExamples) else f"{own}:{key}": head for key, head in made.items()}
         return found
 
-    def row_ids(self, positions: int, texts: int) -> int:
-        return min((task.row_ids(positions, texts) for task in self.tasks), default=positions)
-
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
-        names = {row.task for row in rows if isinstance(row, TaskRow)}
-        if len(names) != 1:
-            raise ValueError(f"a batch is of one task, not of {len(names)}")
-        name = names.pop()
+        name = task_of(rows)
         return replace(self.task(name).collate(rows, tokenizer), task=name)
 
     def loss(self, model: Model, batch: Batch, state: State = None) -> Loss:

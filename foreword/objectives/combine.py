@@ -7,17 +7,17 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 from pydantic import SerializeAsAny
-from torch import nn
 
 from foreword.basics.registry import Registry
 from foreword.batches.row import Row
-from foreword.networks.base import Model, Network, Output
+from foreword.networks.base import Model, Output
 from foreword.objectives import EVERY
-from foreword.objectives.base import Batch, Charge, MakeTokenHead, Objective
+from foreword.objectives.base import Batch, Charge, Objective
+from foreword.objectives.several import Several
 from foreword.tokens.tokenizer import Tokenizer
 
 
-class Together(Objective):
+class Together(Several):
     """The first objective lays out what the network reads; the others add their own targets and charges."""
 
     kind: Literal["together"] = "together"
@@ -26,23 +26,15 @@ class Together(Objective):
     weights: list[float] | None = None  # one for each part; all 1 by default
 
     @property
-    def writes(self) -> frozenset[str]:  # type: ignore[override]
-        return frozenset().union(*(part.writes for part in self.parts))
+    def members(self) -> list[Objective]:
+        return self.parts
 
     @property
     def labelled(self) -> bool:  # type: ignore[override]
         return any(part.labelled for part in self.parts)
 
-    @property
-    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(dict.fromkeys(name for part in self.parts for name in part.specials))
-
-    @property
-    def marks(self) -> tuple[str, ...]:  # type: ignore[override]
-        return tuple(dict.fromkeys(name for part in self.parts for name in part.marks))
-
     def faults(self) -> list[tuple[str, str]]:
-        found = [(f"parts.{i}.{name}", what) for i, part in enumerate(self.parts) for name, what in part.faults()]
+        found = self.member_faults("parts")
         if not self.parts:
             found.append(("parts", "together needs at least one objective."))
         if self.weights is not None and len(self.weights) != len(self.parts):
@@ -54,15 +46,6 @@ class Together(Objective):
     @property
     def overlap(self) -> int:  # type: ignore[override]
         return max(part.overlap for part in self.parts)
-
-    def abilities(self) -> dict[str, frozenset[str]]:
-        return {head: given for part in self.parts for head, given in part.abilities().items()}
-
-    def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
-        return {name: head for part in self.parts for name, head in part.heads(network, token_head).items()}
-
-    def row_ids(self, positions: int, texts: int) -> int:
-        return min(part.row_ids(positions, texts) for part in self.parts)
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         first, *others = (part.collate(rows, tokenizer) for part in self.parts)

@@ -9,19 +9,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TypeVar
 
 import numpy as np
 
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
-from foreword.text.document import Document
+from foreword.text.document import Document, in_batches
 
 HASHES = 128
 SHINGLE = 5  # words; characters where a text has few words for its length (Chinese, short lines)
-TOGETHER = 2**20  # characters whose signatures are computed at once
 _ODD = np.uint64(0x9E3779B97F4A7C15)
-Some = TypeVar("Some", bound=Document)
 _PADDING = np.zeros(SHINGLE - 1, np.uint64)
 
 
@@ -44,7 +41,7 @@ def without_near_duplicates(
                 seen.add(key)
                 yield document
 
-    for batch in batches(new()):
+    for batch in in_batches(new()):
         for document, signature in zip(batch, signatures([document.text for document in batch])):
             if index.find(signature) >= 0:
                 report["near"] += 1
@@ -61,19 +58,6 @@ def check_threshold(threshold: float) -> None:
 def content_key(text: str) -> bytes:
     """Equal for texts that are, white space at their ends aside."""
     return hashlib.blake2b(text.strip().encode("utf-8", "surrogatepass"), digest_size=16).digest()
-
-
-def batches(documents: Iterator[Some]) -> Iterator[list[Some]]:
-    batch: list[Some] = []
-    size = 0
-    for document in documents:
-        batch.append(document)
-        size += len(document.text)
-        if size >= TOGETHER:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 class Index:

@@ -14,8 +14,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from foreword.basics.messages import Fault, did_you_mean
-
 MARK = "\\"  # before a word: leave it whole; alone at the start of a line: leave the line as it is
 LONGEST = 16  # words in one piece
 
@@ -218,12 +216,3 @@ FORMATS = {
         _spelled,
     ),
 }
-
-
-def format_of(name: str) -> Format:
-    if name not in FORMATS:
-        raise Fault(
-            f"there is no format {name!r} of published text.{did_you_mean(name, FORMATS)}",
-            f"Formats: {', '.join(FORMATS)}.",
-        )
-    return FORMATS[name]

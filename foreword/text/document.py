@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
+BATCH = 2**20  # characters that are worked on at once
 Span = tuple[int, int]  # of a text: the first character, and one past the last
 
 
@@ -39,3 +42,20 @@ class Document:
     source: str = ""
     dialogue: Dialogue | None = None  # if it is one: `text` is then its turns, one to a line
     spans: tuple[Span, ...] = ()  # the entities in it, where it came with them
+
+
+Some = TypeVar("Some", bound=Document)
+
+
+def in_batches(documents: Iterable[Some], characters: int = BATCH) -> Iterator[list[Some]]:
+    """As many documents at a time as have so many characters, the last of them going over."""
+    batch: list[Some] = []
+    size = 0
+    for document in documents:
+        batch.append(document)
+        size += len(document.text)
+        if size >= characters:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch

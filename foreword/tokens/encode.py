@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TypedDict
 import numpy as np
 
 from foreword.basics.files import write_array
-from foreword.text.document import Document
+from foreword.text.document import BATCH, Document, in_batches
 from foreword.text.reading import Unit
 from foreword.text.splits import Fractions, split_of
 from foreword.tokens import marks as marking
@@ -23,7 +22,6 @@ from foreword.tokens.store import SPLITS, Shard
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.units import UNITS, Units, encode_marked
 
-BATCH = 2**20  # characters handed to the tokenizer at once
 SHARD = 2**20  # ids a worker holds before it writes them: its memory must not depend on how long a unit is
 
 
@@ -57,7 +55,7 @@ class UnitEncoder:
         number, unit = numbered
         writers = [_ShardWriter(self, split, number) for split in SPLITS]
         record: UnitRecord = {"unknown": 0, "dropped": 0, "lost": dict.fromkeys(SPLITS, 0), "splits": {}}
-        for batch in _batches(unit.documents()):
+        for batch in in_batches(unit.documents()):
             self._encode(batch, unit.split, writers, record)
         record["splits"] = {split: writer.close() for split, writer in zip(SPLITS, writers)}
         return record
@@ -82,19 +80,6 @@ class UnitEncoder:
                 record["lost"][SPLITS[place]] += not self.tokenizer.keeps(text, ids)
         if self.tokenizer.has("[unknown]"):
             record["unknown"] += int((encoded.ids == self.tokenizer.special("[unknown]")).sum())
-
-
-def _batches(documents: Iterator[Document]) -> Iterator[list[Document]]:
-    batch: list[Document] = []
-    size = 0
-    for document in documents:
-        batch.append(document)
-        size += len(document.text)
-        if size >= BATCH:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
 
 
 def _encoded(

@@ -63,15 +63,8 @@ class Encoded:
         return np.split(self.ids.astype(np.int64), cuts), np.split(self.flags, cuts)
 
 
-def encode_with_marks(
-    tokenizer: Tokenizer, texts: list[str], names: tuple[str, ...]
-) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """The ids of each text, and beside them a uint8 per token whose bit i says that it carries the mark `names[i]`."""
-    return encode_page(tokenizer, Page.of(texts), names).by_text()
-
-
 def encode_page(tokenizer: Tokenizer, page: Page, names: tuple[str, ...]) -> Encoded:
-    """The same for all texts of a page at once."""
+    """The ids of a page, and beside them a uint8 per token whose bit i says that it carries the mark `names[i]`."""
     if not set(names) & set(MARKS):
         ids, numbers = tokenizer.encode_page(page)
         return Encoded(ids, numbers, np.zeros(len(ids), np.uint8))

@@ -9,10 +9,10 @@ import pytest
 
 from foreword.batches.examples import Examples
 from foreword.tasks.labelled_task import load
-from foreword.tokens.published import bert_from_vocab, gpt2_from_ranks
 from foreword.transfer import INPUT_FORMATS
 from foreword.transfer.encoding import Encoder
 from foreword.transfer.kinds.span import SpanTransfer, trimmed
+from tests.published_tokenizers import bert_from_vocab, gpt2_from_ranks
 
 READERS = {
     "bert-uncased": (

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from foreword.tokens.published import bert_from_vocab, gpt1_from_files, gpt2_from_ranks
 from foreword.tokens.tokenizer import Tokenizer
+from tests.published_tokenizers import bert_from_vocab, gpt1_from_files, gpt2_from_ranks
 
 transformers = pytest.importorskip("transformers")
 

@@ -9,7 +9,8 @@ from pydantic import Field
 
 from foreword.basics.files import write_array
 from foreword.text.corpus.stage import Documents, Tally, WholeStage
-from foreword.text.dedup import HASHES, SignatureFiles, batches, content_key, repeated, signatures
+from foreword.text.dedup import HASHES, SignatureFiles, content_key, repeated, signatures
+from foreword.text.document import in_batches
 
 EXACT, NEAR = "exact duplicate", "near duplicate"
 
@@ -23,7 +24,7 @@ class Dedup(WholeStage):
 
     def sketch(self, documents: Documents, place: Path) -> Documents:
         keys, ids, minima = bytearray(), list[str](), [np.zeros((0, HASHES), np.uint32)]
-        for batch in batches(documents):
+        for batch in in_batches(documents):
             texts = [document.text for document in batch]
             keys += b"".join(map(content_key, texts))
             if self.near:

@@ -14,7 +14,7 @@ from foreword.basics.messages import Fault
 from foreword.basics.packages import needed
 from foreword.text.corpus.files import file_state, texts
 from foreword.text.corpus.stage import Documents, Stage, Tally
-from foreword.text.dedup import batches
+from foreword.text.document import in_batches
 from foreword.text.stages.classifier import Classifier
 from foreword.text.stages.function_words import SCRIPTS, WORDS
 
@@ -93,7 +93,7 @@ class Language(Stage):
 
     def run(self, documents: Documents, tally: Tally, place: Path) -> Documents:
         guesses = self._guesses(place)
-        for batch in batches(documents):
+        for batch in in_batches(documents):
             for document, (name, sure) in zip(batch, guesses([document.text for document in batch])):
                 noted = document.noted(self.kind, name)
                 if self.keep and name not in self.keep:

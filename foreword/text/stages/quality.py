@@ -16,17 +16,12 @@ from foreword.basics.progress import say
 from foreword.basics.seeds import chance
 from foreword.text.corpus.files import file_state, texts
 from foreword.text.corpus.stage import Documents, Stage, Tally
-from foreword.text.dedup import batches
+from foreword.text.document import in_batches
 from foreword.text.splits import share
 from foreword.text.stages.classifier import Classifier, auc
 
 HELD_OUT = 0.2  # of the samples: they say how well good and bad are told apart
 FEWEST = 10  # samples of each
-
-
-def keep_rate(score: float, shape: float = 9) -> float:
-    """The closed form of how often a document with this score is kept."""
-    return (2 - score) ** -shape
 
 
 def pareto(text: str, seed: int, shape: float) -> float:
@@ -74,7 +69,7 @@ class Quality(Stage):
 
     def run(self, documents: Documents, tally: Tally, place: Path) -> Documents:
         model = Classifier.load("words", place / "quality.npz")
-        for batch in batches(documents):
+        for batch in in_batches(documents):
             scores = model.probabilities([document.text for document in batch])[:, 0]
             for document, score in zip(batch, scores.tolist()):
                 noted = document.noted(self.kind, round(score, 4))

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from foreword.basics.messages import Fault
-from foreword.text.detokenise import FORMATS, format_of
+from foreword.text.detokenise import FORMATS
 
 WORDS = [
     "the",
@@ -147,8 +146,3 @@ def test_wikitext_2_comes_back_and_hardly_a_mark_is_needed(data) -> None:
     assert len(text) < 0.97 * len(original)
     for line in original.split("\n")[:300]:
         assert how.original(how.text(line)) == line
-
-
-def test_a_format_that_is_not_there() -> None:
-    with pytest.raises(Fault, match="Did you mean wikitext"):
-        format_of("wikitex")

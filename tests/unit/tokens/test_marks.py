@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from foreword.basics.messages import Fault
 from foreword.tokens import KINDS, marks
-from foreword.tokens.marks import MARKS, check, encode_page, encode_with_marks, marked_in_python
+from foreword.tokens.marks import MARKS, check, encode_page, marked_in_python
 from foreword.tokens.page import Page
 
 ENGLISH = (
@@ -18,6 +18,11 @@ ENGLISH = (
 )
 CHINESE = "话说天下大势，分久必合。“你好！”他说。Hello world.今天好吗？好…好\n第二行"
 KINDS_HERE = KINDS.names()
+
+
+def encode_with_marks(tokenizer, texts: list[str], names: tuple[str, ...]):
+    """The ids of each text and their marks."""
+    return encode_page(tokenizer, Page.of(texts), names).by_text()
 
 
 def trained(kind: str):

@@ -16,7 +16,7 @@ from foreword.kernels import tokenize
 from foreword.tokens import backends, quick
 from foreword.tokens.kinds import ByteBPE
 from foreword.tokens.page import Page
-from foreword.tokens.published import gpt2_from_ranks
+from tests.published_tokenizers import gpt2_from_ranks
 from tests.widths import needs_kernels
 
 CHINESE = "满纸荒唐言，一把辛酸泪。都云作者痴，谁解其中味？\n"

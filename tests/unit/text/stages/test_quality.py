@@ -12,7 +12,12 @@ from foreword.basics.messages import Fault
 from foreword.text.corpus.document import CorpusDocument
 from foreword.text.corpus.stage import Tally
 from foreword.text.stages.classifier import auc
-from foreword.text.stages.quality import Quality, keep_rate, pareto
+from foreword.text.stages.quality import Quality, pareto
+
+
+def keep_rate(score: float, shape: float = 9) -> float:
+    """The closed form of how often a document with this score is kept."""
+    return (2 - score) ** -shape
 
 
 @pytest.mark.parametrize("score", [0.0, 0.3, 0.7, 0.95])
