@@ -13,8 +13,7 @@ from foreword.cli.preparing import models_there
 
 if TYPE_CHECKING:
     from foreword.basics.shards import Pool
-    from foreword.evaluate.held_out import Corpus
-    from foreword.model import LoadedModel
+    from foreword.evaluate.prompted import Asking
     from foreword.report import Report
 
 Models = Annotated[
@@ -102,10 +101,13 @@ def evaluate(
         raise typer.BadParameter("give at least one run or model folder")
     ranks = ranks_pool(workers, cluster)
     if words.tasks:
-        asking = Asking(data, shots, seed, limit, examples, show_prompt, precision, overlap)
-        ask_tasks(words, asking).show(as_json)
+        from foreword.evaluate.prompted import Asking
+
+        how = Asking(shots, seed, limit, examples, show_prompt, precision, overlap)
+        ask_tasks(words, data, how).show(as_json)
         return
     from foreword.basics.shards import Workers
+    from foreword.evaluate import bits_report
     from foreword.evaluate.held_out import Corpus
     from foreword.model import load
     from foreword.parts.frozen import check_precision
@@ -114,8 +116,7 @@ def evaluate(
     opened = {path: load(path) for path in words.models}
     corpus = replace(Corpus.find(data, words.models, split, documents, column, limit), ends=charge_ends)
     with ranks or Workers(workers or (None if cluster else 1), cluster).start() as pool:
-        report = score_text(opened, corpus, stride, mix, precision, pool)
-    report.show(as_json)
+        bits_report.report(opened, corpus, stride, mix, precision, pool).show(as_json)
 
 
 def is_cloze_file(word: str) -> bool:
@@ -202,54 +203,6 @@ def ask_vectors(
     return solver_report(solved, examples, show)
 
 
-def score_text(
-    opened: dict[str, LoadedModel], corpus: Corpus, stride: int | None, mix: bool, precision: str, pool: Pool
-) -> Report:
-    """Bits per byte of every model, of their mixture, and what a coarser precision costs."""
-    from foreword.basics.progress import ticking
-    from foreword.evaluate.bits_report import precision_costs, results
-    from foreword.evaluate.held_out import score_corpus, score_mixture
-    from foreword.evaluate.score import check_alike, check_comparable
-    from foreword.parts.frozen import left_in_float32
-    from foreword.report import Report, Section, Text
-
-    coarse = (
-        {f"{path}, {precision}": model.at(precision) for path, model in opened.items()}
-        if precision != "float32"
-        else {}
-    )
-    check_alike({name: model.nature for name, model in opened.items()})
-    with ticking("evaluate") as ticker:
-        answers = {
-            name: score_corpus(model, corpus, stride, ticker, pool) for name, model in {**opened, **coarse}.items()
-        }
-    scores = {name: answer.score for name, answer in answers.items()}
-    costs = precision_costs(scores, list(opened), precision) if coarse else {}
-    weights: dict[str, float] = {}
-    if len(scores) > 1:
-        check_comparable(scores)
-    if mix:
-        scores["mixture"], weights = score_mixture(opened, answers, corpus, stride)
-    lines = []
-    for name, cost in costs.items():
-        whole = left_in_float32(coarse[f"{name}, {precision}"].with_heads)
-        left = f"; {', '.join(whole)} stays float32" if whole else ""
-        price = f"{round(cost['cost'], 4) + 0.0:.4f}"  # never -0.0000
-        lines.append(f"{name}: {precision} costs {price} {cost['unit']}{left}")
-    table = results(scores, corpus.name, weights)
-    return Report(
-        "Bits per byte",
-        [],
-        [Section(table.title, *table.blocks, Text(lines) if lines else None)],
-        {
-            "text": corpus.name,
-            "scores": {name: score.values() for name, score in scores.items()},
-            "weights": weights,
-            **({"precision": {"name": precision, "costs": costs}} if coarse else {}),
-        },
-    )
-
-
 def refuse_others(models: list[str]) -> None:
     """What other verbs evaluate."""
     from foreword.basics.messages import Fault
@@ -314,72 +267,13 @@ def refuse(asked: str, given: dict[str, object]) -> None:
         )
 
 
-@dataclass(frozen=True)
-class Asking:
-    """How tasks are asked, from the options."""
-
-    data: Path | None
-    shots: int | None
-    seed: int
-    limit: int | None
-    examples: Path | None
-    show_prompt: bool
-    precision: str
-    overlap: str
-
-
-def ask_tasks(words: Subjects, how: Asking) -> Report:
+def ask_tasks(words: Subjects, data: Path | None, how: Asking) -> Report:
     """Every task of every model, and how sure the numbers are."""
-    from foreword.basics.progress import ticking
-    from foreword.evaluate import contamination, prompted_report
-    from foreword.evaluate.prompted import TaskResult, run_task, shots_for
-    from foreword.evaluate.requests import PromptedModel
+    from foreword.evaluate import prompted_report
+    from foreword.evaluate.prompted import check_shots
     from foreword.model import load
-    from foreword.report import Report, Section, Text
     from foreword.tasks import task as tasks
 
-    loaded = [task for word in words.tasks for task in tasks.load(word, how.data)]
-    for task in loaded:  # a missing file, or shots that are not there, are said before anything is asked
-        (first, *_), _ = task.examples(1)
-        task.prompt(first, shots_for(task, first, how.shots), how.seed)
-    opened = [load(path, how.precision) for path in words.models]
-    asked = [PromptedModel.of(one) for one in opened]
-    found: dict[str, list[TaskResult]] = {one.name: [] for one in asked}
-    with ticking("evaluate") as ticker:
-        for place, (one, task) in enumerate((one, task) for one in asked for task in loaded):
-
-            def tell(done: float, place: int = place, name: str = f"{one.name}  {task.name}") -> None:
-                ticker.update((place + done) / (len(asked) * len(loaded)), name)
-
-            found[one.name].append(run_task(task, one, how.shots, how.limit, how.seed, tell))
-    everything = [result for several in found.values() for result in several]
-    trained = contamination.training_texts(words.models, how.overlap)
-    overlaps = {
-        name: [contamination.CleanAndDirty.of(result, text) for result in found[name]] for name, text in trained.items()
-    }
-    if how.examples is not None:
-        prompted_report.write_examples(everything, how.examples)
-    prompts = (
-        [line for one in next(iter(found.values())) for line in prompted_report.prompt(one)] if how.show_prompt else []
-    )
-    tables = prompted_report.sections(found)
-    if how.precision != "float32":
-        tables[-1] = Section(tables[-1].title, *tables[-1].blocks, Text([f"asked in {how.precision}"]))
-    dirty = [
-        contamination.section(several, trained[name].name + (f" ({name})" if len(found) > 1 else ""))
-        for name, several in overlaps.items()
-    ]
-    return Report(
-        "Tasks",
-        [],
-        [Section("Prompts", Text(prompts)), *tables, *dirty],
-        {
-            "precision": how.precision,
-            "scores": list(map(prompted_report.values, everything)),
-            "differences": prompted_report.differences(found),
-            "overlap": {
-                name: {"training": trained[name].name, "tasks": {one.result.task.name: one.values() for one in several}}
-                for name, several in overlaps.items()
-            },
-        },
-    )
+    loaded = [task for word in words.tasks for task in tasks.load(word, data)]
+    check_shots(loaded, how)
+    return prompted_report.report([load(path, how.precision) for path in words.models], loaded, how)

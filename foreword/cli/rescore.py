@@ -31,7 +31,7 @@ def rescore(
 
     Before: the first by the lists' own scores; oracle: the best that any choice could give.
     """
-    from foreword.basics.files import JsonObject, write_text
+    from foreword.basics.files import write_text
     from foreword.basics.messages import Fault, did_you_mean
     from foreword.tasks.n_best import read_n_best
 
@@ -44,38 +44,14 @@ def rescore(
             "Never fit them on the lists that are judged.",
         )
     asked, held = read_n_best(lists), read_n_best(dev) if dev else []
-    from foreword.evaluate import rescoring
+    from foreword.evaluate.rescoring import Weights, report
     from foreword.model import load
-    from foreword.report import Report, Section, Table, Text
 
-    judge = rescoring.JUDGES[metric]
-    judged = all(one.references for one in asked)
-    head = ("language model", "weight", "bonus", judge.name)
-    rows: list[tuple[str, ...]] = []
-    found: JsonObject = {}
-    if judged:
-        columns = judge.columns(asked)
-        first = judge.of(columns, rescoring.choose(asked, [one.scores for one in asked], rescoring.Weights()))
-        best, worst = judge.limits(columns)
-        rows += [("none: as the lists have it", "", "", f"{first:.2f}")]
-        found |= {"before": first, "oracle": best, "worst": worst}
-    chosen: list[int] = []
-    for name in models:
-        model = load(name)
-        weights = rescoring.Weights(weight or 0.0, bonus or 0.0)
-        if held:
-            weights = rescoring.fit(held, rescoring.language_model_scores(model, held), judge)
-        chosen = rescoring.choose(asked, rescoring.language_model_scores(model, asked), weights)
-        after = judge.of(columns, chosen) if judged else None
-        rows.append(
-            (name, f"{weights.language_model:.3g}", f"{weights.word:.3g}", "" if after is None else f"{after:.2f}")
-        )
-        found[name] = {"weight": weights.language_model, "bonus": weights.word, "after": after}
-    if judged:
-        rows += [("oracle", "", "", f"{best:.2f}"), ("worst", "", "", f"{worst:.2f}")]
+    given = None if dev else Weights(weight or 0.0, bonus or 0.0)
+    caption = f"{lists}: {len(asked):,} lists"
+    note = "weights as given" if given else f"weights fitted on {dev}, {len(held):,} lists"
+    found, chosen = report(asked, ((name, load(name)) for name in models), metric, given, held, caption, note)
     if out is not None:
-        lines = [json.dumps({"text": one.texts[at]}, ensure_ascii=False) + "\n" for one, at in zip(asked, chosen)]
+        lines = [json.dumps({"text": text}, ensure_ascii=False) + "\n" for text in chosen]
         write_text(out, "".join(lines))
-    notes = [f"weights fitted on {dev}, {len(held):,} lists" if held else "weights as given"]
-    table = Table([head, *rows], caption=f"{lists}: {len(asked):,} lists")
-    Report("Rescoring", [], [Section("Rescoring", table, Text(notes, note=True))], found).show(as_json)
+    found.show(as_json)

@@ -6,8 +6,49 @@ import math
 from collections.abc import Mapping, Sequence
 
 from foreword.basics.files import JsonObject
-from foreword.evaluate.score import Score
-from foreword.report import Section, Table, Text
+from foreword.basics.progress import ticking
+from foreword.basics.shards import Pool
+from foreword.evaluate.held_out import Corpus, score_corpus, score_mixture
+from foreword.evaluate.score import Score, check_alike, check_comparable
+from foreword.parts.frozen import left_in_float32
+from foreword.report import Report, Section, Table, Text
+from foreword.runs.opening import TrainedModel
+
+
+def report(
+    models: Mapping[str, TrainedModel],
+    corpus: Corpus,
+    stride: int | None = None,
+    mix: bool = False,
+    precision: str = "float32",
+    pool: Pool | None = None,
+) -> Report:
+    """Bits per byte of every model, of their mixture, and what a coarser precision costs."""
+    coarse = {}
+    if precision != "float32":
+        coarse = {f"{path}, {precision}": model.at(precision) for path, model in models.items()}
+    check_alike({name: model.nature for name, model in models.items()})
+    with ticking("evaluate") as ticker:
+        answers = {
+            name: score_corpus(model, corpus, stride, ticker, pool) for name, model in {**models, **coarse}.items()
+        }
+    scores = {name: answer.score for name, answer in answers.items()}
+    costs = precision_costs(scores, list(models), precision) if coarse else {}
+    weights: dict[str, float] = {}
+    if len(scores) > 1:
+        check_comparable(scores)
+    if mix:
+        scores["mixture"], weights = score_mixture(models, answers, corpus, stride)
+    lines = [cost_line(name, precision, cost, coarse[f"{name}, {precision}"]) for name, cost in costs.items()]
+    table = results(scores, corpus.name, weights)
+    values: JsonObject = {
+        "text": corpus.name,
+        "scores": {name: score.values() for name, score in scores.items()},
+        "weights": weights,
+    }
+    if coarse:
+        values["precision"] = {"name": precision, "costs": costs}
+    return Report("Bits per byte", [], [Section(table.title, *table.blocks, Text(lines) if lines else None)], values)
 
 
 def results(scores: Mapping[str, Score], text: str, weights: Mapping[str, float] | None = None) -> Section:
@@ -66,6 +107,13 @@ def precision_costs(scores: Mapping[str, Score], names: Sequence[str], precision
         else:
             found[name] = {"cost": coarse.bits_per_token - fine.bits_per_token, "unit": "bits per token"}
     return found
+
+
+def cost_line(name: str, precision: str, cost: JsonObject, coarse: TrainedModel) -> str:
+    whole = left_in_float32(coarse.with_heads)
+    left = f"; {', '.join(whole)} stays float32" if whole else ""
+    price = f"{round(cost['cost'], 4) + 0.0:.4f}"  # never -0.0000
+    return f"{name}: {precision} costs {price} {cost['unit']}{left}"
 
 
 def _cell(value: float | None, digits: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -107,6 +108,19 @@ class TaskResult:
         return said
 
 
+@dataclass(frozen=True)
+class Asking:
+    """How tasks are asked."""
+
+    shots: int | None = None  # solved examples shown; None: the task's own number
+    seed: int = 0
+    limit: int | None = None  # examples of each task
+    examples: Path | None = None  # where every prompt and answer is written
+    show_prompt: bool = False
+    precision: str = "float32"
+    overlap: str = ""  # training text that examples are looked for in; none: do not look
+
+
 def run_task(
     task: Task,
     model: PromptedModel,
@@ -143,6 +157,13 @@ def shots_for(task: Task, example: Question, shots: int | None = None) -> int:
     """How many are to be shown: the task's own number if none is said, none where its questions take none."""
     takes = any(request.shots for request in task.kind.requests(example.row))
     return (task.spec.shots if shots is None else shots) if takes else 0
+
+
+def check_shots(tasks: Sequence[Task], how: Asking) -> None:
+    """A missing file, or shots that are not there, are said before any model is opened."""
+    for task in tasks:
+        (first, *_), _ = task.examples(1)
+        task.prompt(first, shots_for(task, first, how.shots), how.seed)
 
 
 def shots_in_words(shots: int) -> str:

@@ -6,10 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from foreword.basics.files import write_json_lines
-from foreword.evaluate.prompted import PromptedExample, TaskResult, shots_in_words
-from foreword.report import Section, Table, Text
+from foreword.basics.progress import ticking
+from foreword.evaluate import contamination
+from foreword.evaluate.prompted import Asking, PromptedExample, TaskResult, run_task, shots_in_words
+from foreword.evaluate.requests import PromptedModel
+from foreword.report import Report, Section, Table, Text
+from foreword.runs.opening import TrainedModel
 from foreword.tasks.metrics import between, finite, finite_bounds
 from foreword.tasks.prompted.request import Request
+from foreword.tasks.task import Task
 
 Rows = list[tuple[str, ...]]
 
@@ -153,3 +158,52 @@ def write_examples(results: Sequence[TaskResult], path: Path) -> None:
         for example, judged in zip(result.prompted, result.judged)
     )
     write_json_lines(path, lines)
+
+
+def report(models: Sequence[TrainedModel], tasks: Sequence[Task], how: Asking) -> Report:
+    """Every task of every model, and how sure the numbers are."""
+    found = _answers(models, tasks, how)
+    everything = [result for several in found.values() for result in several]
+    if how.examples is not None:
+        write_examples(everything, how.examples)
+    prompts = [line for one in next(iter(found.values())) for line in prompt(one)] if how.show_prompt else []
+    tables = sections(found)
+    if how.precision != "float32":
+        tables[-1] = Section(tables[-1].title, *tables[-1].blocks, Text([f"asked in {how.precision}"]))
+    trained = contamination.training_texts([model.name for model in models], how.overlap)
+    overlaps = {
+        name: [contamination.CleanAndDirty.of(result, text) for result in found[name]] for name, text in trained.items()
+    }
+    dirty = [
+        contamination.section(several, trained[name].name + (f" ({name})" if len(found) > 1 else ""))
+        for name, several in overlaps.items()
+    ]
+    overlapping = {
+        name: {"training": trained[name].name, "tasks": {one.result.task.name: one.values() for one in several}}
+        for name, several in overlaps.items()
+    }
+    return Report(
+        "Tasks",
+        [],
+        [Section("Prompts", Text(prompts)), *tables, *dirty],
+        {
+            "precision": how.precision,
+            "scores": list(map(values, everything)),
+            "differences": differences(found),
+            "overlap": overlapping,
+        },
+    )
+
+
+def _answers(models: Sequence[TrainedModel], tasks: Sequence[Task], how: Asking) -> dict[str, list[TaskResult]]:
+    """The results of every model."""
+    asked = [PromptedModel.of(one) for one in models]
+    found: dict[str, list[TaskResult]] = {one.name: [] for one in asked}
+    with ticking("evaluate") as ticker:
+        for place, (one, task) in enumerate((one, task) for one in asked for task in tasks):
+
+            def tell(done: float, place: int = place, name: str = f"{one.name}  {task.name}") -> None:
+                ticker.update((place + done) / (len(asked) * len(tasks)), name)
+
+            found[one.name].append(run_task(task, one, how.shots, how.limit, how.seed, tell))
+    return found

@@ -5,13 +5,15 @@ Recognised speech is judged by words in error, translations by BLEU. The grid co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 from foreword.evaluate import bits_per_byte as bits
+from foreword.report import Report, Section, Table, Text
 from foreword.runs.opening import TrainedModel
 from foreword.tasks.metrics import Bleu
 from foreword.tasks.n_best import NBest, word_errors
@@ -51,7 +53,8 @@ class Judge:
     def limits(self, columns: Sequence[np.ndarray]) -> tuple[float, float]:
         """(the best, the worst choice); of BLEU, list by list, by matches of all lengths."""
         worth = [one[:, :4].sum(1) if self.name == "BLEU" else -one[:, 0] / np.maximum(one[:, 1], 1) for one in columns]
-        return tuple(self.of(columns, [int(pick(one)) for one in worth]) for pick in (np.argmax, np.argmin))  # type: ignore[return-value]
+        best, worst = (self.of(columns, [int(pick(one)) for one in worth]) for pick in (np.argmax, np.argmin))
+        return best, worst
 
 
 def _errors(text: str, references: Sequence[str]) -> tuple[int, int]:
@@ -90,3 +93,37 @@ def fit(lists: Sequence[NBest], scores: Sequence[np.ndarray], judge: Judge) -> W
     )
     worth = [judge.better * judge.of(columns, choose(lists, scores, one)) for one in tried]
     return tried[int(np.argmax(worth))]
+
+
+def report(
+    lists: Sequence[NBest],
+    models: Iterable[tuple[str, TrainedModel]],
+    metric: str,
+    weights: Weights | None,
+    held: Sequence[NBest] = (),
+    caption: str = "",
+    note: str = "",
+) -> tuple[Report, list[str]]:
+    """What re-ranking by each model is worth, and what the last of them chose. No weights: they are fitted on `held`."""
+    judge = JUDGES[metric]
+    columns = judge.columns(lists) if all(one.references for one in lists) else None
+    rows: list[tuple[str, ...]] = [("language model", "weight", "bonus", judge.name)]
+    found: JsonObject = {}
+    if columns:
+        first = judge.of(columns, choose(lists, [one.scores for one in lists], Weights()))
+        best, worst = judge.limits(columns)
+        rows.append(("none: as the lists have it", "", "", f"{first:.2f}"))
+        found |= {"before": first, "oracle": best, "worst": worst}
+    chosen: list[int] = []
+    for name, model in models:
+        used = weights or fit(held, language_model_scores(model, held), judge)
+        chosen = choose(lists, language_model_scores(model, lists), used)
+        after = judge.of(columns, chosen) if columns else None
+        shown = "" if after is None else f"{after:.2f}"
+        rows.append((name, f"{used.language_model:.3g}", f"{used.word:.3g}", shown))
+        found[name] = {"weight": used.language_model, "bonus": used.word, "after": after}
+    if columns:
+        rows += [("oracle", "", "", f"{best:.2f}"), ("worst", "", "", f"{worst:.2f}")]
+    table = Table(rows, caption=caption)
+    texts = [one.texts[at] for one, at in zip(lists, chosen)]
+    return Report("Rescoring", [], [Section("Rescoring", table, Text([note], note=True))], found), texts

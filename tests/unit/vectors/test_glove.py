@@ -212,8 +212,10 @@ def test_wrong_settings_are_sentences(setting, said):
 
 
 def test_several_stores_are_one_table_or_none(stores):
-    from foreword.batches.mixture import Source, open_data
+    from foreword.batches.mixture import MixtureSource, open_data
 
-    mixed = open_data([Source("a", stores["byte_bpe"], 0.5), Source("b", stores["byte_bpe"], 0.5)], "train")
+    mixed = open_data(
+        [MixtureSource("a", stores["byte_bpe"], 0.5), MixtureSource("b", stores["byte_bpe"], 0.5)], "train"
+    )
     with pytest.raises(Fault, match=r"cannot be mixed.*\n.*one store of all"):
         mixed.over(loader.load("glove").batches, 1, 0)
