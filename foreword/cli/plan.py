@@ -81,7 +81,7 @@ def stores_there(recipe: Recipe, data: list[str]) -> tuple[Vocabulary, dict[str,
     from foreword.tokens.store import TokenStore, is_store
     from foreword.tokens.vocabulary import Vocabulary
 
-    vocabulary = Vocabulary(getattr(chosen.tokenizer, "vocabulary", 256), -1, ())
+    vocabulary = Vocabulary(getattr(recipe.tokenizer, "vocabulary", 256), -1, ())
     sources: dict[str, tuple[int, float]] = {}
     parts, documents = weighed(data), 0
     for path, weight in parts:
