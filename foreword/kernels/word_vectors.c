@@ -173,11 +173,10 @@ static void guess_pooled(const pass *p, long t, const int32_t *others, float *ro
         if (own && n == 0 ? p->learns_documents : p->learns_words) plus(around(p, t, n, document), error, 1.f, p->width);
 }
 
-/* positions [from, to) of one thread */
-static void stretch(const pass *p, long from, long to, double *report) {
-    float *room = malloc((2 * p->deep + 16) * sizeof(float)), *error = room + p->deep + 16;
-    int32_t *drawn = malloc((2 * p->negatives + 1) * sizeof(int32_t)), *others = drawn, *next = drawn + p->negatives;
-    if (!room || !drawn) to = from;
+/* positions [from, to) of one thread, with `room` of its own for two hidden vectors and two draws of other words */
+static void stretch(const pass *p, long from, long to, float *room, double *report) {
+    float *error = room + p->deep + 16;
+    int32_t *others = (int32_t *)(error + p->deep), *next = others + p->negatives;
     if (from < to) draw_others(p, from, 0, others);
     for (long t = from; t < to; t++) {
         const long document = p->documents ? p->documents[t] : -1, own = document >= 0;
@@ -201,13 +200,17 @@ static void stretch(const pass *p, long from, long to, double *report) {
         }
         if (cost) report[0] += nats, report[1] += guesses;
     }
-    free(room);
-    free(drawn);
 }
 
-void learn(const pass *p) {
+/* -1 for want of memory: nothing has been learned then */
+int learn(const pass *p) {
     const long threads = p->threads < 1 ? 1 : p->threads;
+    const long each = (2 * p->deep + 16 + 2 * p->negatives + 1 + 1023) / 1024 * 1024;       /* floats, whole pages */
+    float *room = aligned_alloc(4096, threads * each * sizeof(float));
+    if (!room) return -1;
 #pragma omp parallel for num_threads(threads) schedule(static)
     for (long n = 0; n < threads; n++)
-        stretch(p, p->positions * n / threads, p->positions * (n + 1) / threads, p->cost + 2 * n);
+        stretch(p, p->positions * n / threads, p->positions * (n + 1) / threads, room + n * each, p->cost + 2 * n);
+    free(room);
+    return 0;
 }

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
+from foreword.basics.messages import RunFailed
 from foreword.kernels import build
 
 SOURCE = Path(__file__).with_name("word_vectors.c")
+SIGNATURES = {"learn": "p>i"}
 LINE = 16  # floats of a cache line: rows are padded to whole ones
 SAMPLED = 16  # what guesses cost is reported of one position in so many
 GOLDEN, ONES = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFFFFFFFF)
@@ -23,7 +25,7 @@ GOLDEN, ONES = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xFFFFFFFF)
 
 @cache
 def library() -> ctypes.CDLL | None:
-    return build.library(SOURCE, {"learn": "p"}, "vectors are learned by numpy alone, a hundred times slower")
+    return build.library(SOURCE, SIGNATURES, "vectors are learned by numpy alone, a hundred times slower")
 
 
 def padded(*shape: int) -> np.ndarray:
@@ -207,7 +209,8 @@ def learn(
         update.seed,
         update.rate,
     )
-    kernels.learn(ctypes.addressof(given))
+    if kernels.learn(ctypes.addressof(given)):
+        raise RunFailed("there is no memory left to learn from more text.", "Take fewer threads, or narrower vectors.")
     nats, guesses = cost.sum(0)
     return float(nats), int(guesses)
 

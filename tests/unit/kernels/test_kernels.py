@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from foreword.basics.messages import Fault, RunFailed
-from foreword.kernels import build, decode, matvec, tokenize
+from foreword.kernels import build, decode, matvec, tokenize, word_vectors
 from foreword.training.hardware import Hardware
 from tests.widths import needs_compiler
 
@@ -125,6 +125,23 @@ def test_want_of_memory_while_decoding_is_survived(scarce, monkeypatch):
             continue
         with pytest.raises(RunFailed, match="no memory left"):
             program.run(np.array([3]), np.array([0]), torch.empty(1, 2, 1, 1, 1, 1))
+
+
+def test_want_of_memory_while_learning_vectors_is_said_and_nothing_is_learned(scarce, monkeypatch):
+    library, allow = scarce(word_vectors)
+    monkeypatch.setattr(word_vectors, "library", lambda: library)
+    vectors, outputs = word_vectors.padded(5, 4), word_vectors.padded(5, 4)
+    vectors[:, :4] = 1
+    places = np.arange(3, dtype=np.int32)
+    text = word_vectors.Stretch(places, np.zeros_like(places), np.full_like(places, 3))
+    update = word_vectors.Update(word_vectors.Noise(np.ones(5), 2), 0.1, 0, "each")
+    allow(0)
+    with pytest.raises(RunFailed, match="no memory left"):
+        word_vectors.learn(vectors, outputs, text, update)
+    assert not outputs.any()
+    allow(1)
+    word_vectors.learn(vectors, outputs, text, update)
+    assert outputs.any()
 
 
 def test_want_of_memory_while_encoding_is_survived(scarce, monkeypatch):
