@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-# the ideographs that BERT's tokenizer sets apart, without kana; to stand inside [...] of a regular expression
-HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
+# the ideographs that BERT's tokenizer sets apart, without kana
+HAN_RANGES = (range(0x3400, 0x4DC0), range(0x4E00, 0xA000), range(0xF900, 0xFB00), range(0x20000, 0x31350))
+HAN = "".join(f"{chr(some[0])}-{chr(some[-1])}" for some in HAN_RANGES)  # to stand inside [...] of a regular expression
 MOSTLY = 0.2  # of the letters
 _HAN = re.compile(f"[{HAN}]")
 _WORD = re.compile(rf"[{HAN}]|[^\W_{HAN}]+(?:['’][^\W_{HAN}]+)*")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import Literal
 
 from foreword.basics.packages import needed
+from foreword.text.words import HAN_RANGES
 
 Conversion = Literal["simplified", "half_width"]
-_IDEOGRAPHS = (*range(0x3400, 0x4DC0), *range(0x4E00, 0xA000), *range(0xF900, 0xFB00), *range(0x20000, 0x31350))
 
 
 def table(names: Sequence[Conversion]) -> dict[str, str]:
@@ -22,7 +23,7 @@ def table(names: Sequence[Conversion]) -> dict[str, str]:
 def simplified() -> dict[str, str]:
     """Traditional Chinese characters as simplified ones, by OpenCC: character by character, without its rules for phrases."""
     opencc = needed("opencc", "chinese", "traditional characters are converted by")
-    each = "".join(map(chr, _IDEOGRAPHS))
+    each = "".join(map(chr, chain(*HAN_RANGES)))
     other = opencc.OpenCC("t2s").convert("\n".join(each)).split("\n")
     return {mine: theirs for mine, theirs in zip(each, other) if mine != theirs and len(theirs) == 1}
 
