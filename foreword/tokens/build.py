@@ -31,8 +31,9 @@ from foreword.tokens.units import FILE as UNITS_FILE
 from foreword.tokens.units import UnitsSpec
 
 SMALL = 4 * 2**20  # bytes below which starting processes costs more than it saves,
-PHRASES = 16 * 2**20  # bytes of text that phrases are learned from
 QUICK = 8  # and so many times as many for a tokenizer that is quick (measured: even at 25 MB)
+SAMPLE = 200 * 2**20  # bytes of text that a tokenizer is learned from
+PHRASES = 16 * 2**20  # and phrases
 
 
 def build_store(
@@ -44,7 +45,6 @@ def build_store(
     fractions: Fractions = FRACTIONS,
     marks: Sequence[str] = marking.MARKS,
     workers: int | Workers | None = None,
-    sample: int = 200 * 2**20,
     units: UnitsSpec | None = None,
 ) -> StoreContent:
     """Make the store `out` (or find it already made) and return the content of its store.json.
@@ -68,12 +68,12 @@ def build_store(
     marking.check(tuple(marks))
     plan.check(tokenizer)
     out, work = Path(out), plan.units()
-    key = plan.key(work, tokenizer, sample)
+    key = plan.key(work, tokenizer, SAMPLE)
     if out.exists():
         return _existing(out, key)
     who = workers if isinstance(workers, Workers) else Workers(workers)
     with who.start() as pool, Unfinished(out, key) as unfinished:
-        ready = _tokenizer(unfinished.folder, tokenizer, work, plan.fractions, sample)
+        ready = _tokenizer(unfinished.folder, tokenizer, work, plan.fractions, SAMPLE)
         sizes = [unit.size for unit in work]
         small = sum(sizes) < SMALL * (QUICK if ready.is_quick and units is None else 1) and not who.cluster
         if units is not None:
@@ -258,7 +258,7 @@ def learn_tokenizer(
     documents: str = "auto",
     column: str = "text",
     fractions: Fractions = FRACTIONS,
-    sample: int = 200 * 2**20,
+    sample: int = SAMPLE,
 ) -> Tokenizer:
     """A tokenizer learned from the training text of all these files together, without a store."""
     return _learn(spec, units(list(paths), documents, column, 32 * 2**20), fractions, sample)
