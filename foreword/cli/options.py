@@ -38,7 +38,8 @@ Cluster = Annotated[
     ),
 ]
 Processes = Annotated[
-    str, typer.Option(help="Processes that train together on this machine; auto: several where that is faster.")
+    str,
+    typer.Option(help="Processes that train one model together on this machine. auto: train takes several if faster."),
 ]
 Shard = Annotated[
     bool,

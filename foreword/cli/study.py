@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foreword.cli.options import Device, Json, Set, Size
+from foreword.cli.options import Device, Json, Processes, Set, Shard, Size
 
 if TYPE_CHECKING:
     from foreword.compare.study_file import StudySpec
@@ -46,6 +46,8 @@ def study(
     size: Size = "",
     settings: Set = None,
     device: Device = "auto",
+    processes: Processes = "auto",
+    shard: Shard = False,
     as_json: Json = False,
 ) -> None:
     """Compare settings, controls and models over several seeds: means, spread, and which differences are significant.
@@ -55,6 +57,7 @@ def study(
     What is finished is not repeated when the same command is given again; report.html and study.json have it all.
     """
     _there(subject, task)  # a mistyped name need not wait for the rest to be imported
+    from foreword.cli.preparing import start_processes
     from foreword.compare.study_file import finetune_study, read_study
     from foreword.training.hardware import Hardware
 
@@ -76,10 +79,11 @@ def study(
         "size": size,
     }
     spec = read_study(subject, _options(given, vary or [], settings or []))
+    start_processes(processes)
     if spec.model:
-        report, folder = finetune_study(spec, Hardware.choose(device, compile="off"))
+        report, folder = finetune_study(spec, Hardware.choose(device, compile="off", shard=shard))
     else:
-        report, folder = _trained(spec, Hardware.choose(device))
+        report, folder = _trained(spec, Hardware.choose(device, shard=shard))
     report.save(folder, "study.json")
     report.show(as_json)
     if not as_json:

@@ -74,8 +74,13 @@ class JobRunner(Generic[Data]):
     def start(self, jobs: Iterable[Job[Data]], parallel: int | None = None) -> int:
         """How many run in parallel: as many as asked for, or what is measured to be fastest, or as the cluster has cores."""
         left = [job for job in jobs if not _over(RunFolder(job.folder).passport())]
-        if self.hardware.ranks.world > 1:
-            return 1  # every run has all the processes
+        if (world := self.hardware.ranks.world) > 1:
+            if self.cluster or (parallel or 1) > 1:
+                raise Fault(
+                    f"each run of this study is trained by all {world} processes, one run after another.",
+                    "Leave out --jobs and cluster; or leave out --processes (and torchrun), to have several runs at a time.",
+                )
+            return 1
         if self.cluster and left:
             self.ray = RayPool(self.cluster, parallel)
             begun = self.ray.begin(RunOfJob(self.data, self.hardware), left)

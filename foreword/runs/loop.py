@@ -89,7 +89,7 @@ class RunLoop:
         self.learner: Learner = spec.learner(model, recipe.objective, tokenizer, self.hardware)
         ramp = getattr(spec, "ramp", None)
         growth = ramp.growth(spec.batch_size, recipe.batches.length) if ramp else None
-        self.ranks.check_shares(spec.accumulates, spec.batch_size, growth.size(0) if growth else spec.batch_size)
+        self.ranks.check_shares(spec.accumulates, spec.batch_sizes())
         stream = Stream(cutter, self.learner.collate, spec.batch_size, self.ranks.rank, self.ranks.world, growth)
         batches = Ahead(stream) if self.hardware.prefetch else stream
         epoch = getattr(cutter, "tokens", cutter.epoch * spec.batch_size * (recipe.batches.length or 0))

@@ -12,7 +12,7 @@ from torch.optim import Optimizer
 from foreword.networks.base import Model
 from foreword.parts.attention import Stacked
 from foreword.training.optimizers import OptimizerSpec
-from foreword.training.ranks import gather, local, share
+from foreword.training.ranks import gather, local, share, whole
 
 
 class AdafactorSpec(OptimizerSpec):
@@ -61,8 +61,8 @@ class Adafactor(Optimizer):
         for group in self.param_groups:
             for weight in group["params"]:
                 if weight.grad is not None:
-                    slope, whole = gather(local(weight.grad), weight), gather(local(weight), weight)
-                    change = self._change(slope, whole, self.state[weight], group)
+                    slope, now = gather(local(weight.grad), weight), gather(local(weight), weight)
+                    change = self._change(slope, now, self.state[weight], group)
                     local(weight).sub_(local(share(change, weight)))
 
     def _change(self, slope: Tensor, weight: Tensor, state: dict, group: dict) -> Tensor:
@@ -73,6 +73,8 @@ class Adafactor(Optimizer):
                 state["rows"], state["columns"] = slope.new_zeros(slope.size(0)), slope.new_zeros(pieces, slope.size(1))
             else:
                 state["squares"] = torch.zeros_like(slope)
+        for name, kept in state.items():
+            state[name] = whole(kept)  # of a checkpoint, what has the weight's shape comes shared out as the weight is
         state["step"] += 1
         keep = 1.0 - float(state["step"]) ** -group["decay"]
         squares = slope.square().add_(1e-30)

@@ -81,6 +81,11 @@ class GradientTraining(TrainingSpec):
         budget = Budget.parse(self.budget)
         return [phase.end(budget.amount if budget.unit == "steps" else 0) for phase in self.phases]
 
+    def batch_sizes(self) -> dict[str, int]:
+        first = {"ramp.start": min(self.ramp.start, self.batch_size)} if self.ramp else {}
+        phases = {f"phases.{n}.batch_size": phase.batch_size for n, phase in enumerate(self.phases) if phase.batch_size}
+        return {"batch_size": self.batch_size, **first, **phases}
+
     def learner(
         self, model: Model, objective: Objective, tokenizer: Tokenizer, hardware: Hardware | None = None
     ) -> GradientLearner:

@@ -92,6 +92,10 @@ class TrainingSpec(Spec):
     def _written(cls, value: Any) -> Any:
         return str(value) if value.__class__ is int else value  # a whole number counts steps
 
+    def batch_sizes(self) -> dict[str, int]:
+        """Rows of the batches there will be, by the setting that says so."""
+        return {"batch_size": self.batch_size}
+
     def spending(self, tokens: float) -> Budget:
         """The budget over a text of so many tokens."""
         return Budget.parse(self.budget)

@@ -23,6 +23,9 @@ T = TypeVar("T")
 REACHING = timedelta(seconds=40)  # until an address that does not answer is given up
 WAITING = timedelta(minutes=30)  # for processes that are at work on something else
 TELLING = timedelta(seconds=2)  # that the first rank has to tell of a fault that all of them meet
+SAVING = timedelta(
+    minutes=5
+)  # for a step and a checkpoint after Ctrl-C; torch kills after 30 seconds what has not ended
 _store: Any = None  # what all processes can read and write beside the group, once it is reached
 _ranks: Ranks | None = None
 
@@ -191,8 +194,12 @@ def _elastic(processes: int, entry: Any, *given: object) -> dict[int, Any]:
     from torch.distributed.launcher.api import LaunchConfig, elastic_launch
 
     logging.getLogger("torch.distributed.elastic").setLevel(logging.CRITICAL)
-    threads = os.environ.get("OMP_NUM_THREADS")
-    os.environ["OMP_NUM_THREADS"] = threads or str(max(1, cores() // processes))
+    given_here = {
+        "OMP_NUM_THREADS": str(max(1, cores() // processes)),
+        "TORCH_ELASTIC_SHUTDOWN_TIMEOUT": str(int(SAVING.total_seconds())),
+    }
+    added = {name: value for name, value in given_here.items() if not os.environ.get(name)}
+    os.environ.update(added)
     config = LaunchConfig(
         min_nodes=1,
         max_nodes=1,
@@ -207,5 +214,5 @@ def _elastic(processes: int, entry: Any, *given: object) -> dict[int, Any]:
     try:
         return elastic_launch(config, entry)(*given)
     finally:
-        if threads is None:
-            del os.environ["OMP_NUM_THREADS"]
+        for name in added:
+            del os.environ[name]

@@ -65,8 +65,8 @@ class Ranks:
         """The time by the first rank's clock, and whether any rank was asked to stop."""
         return time.monotonic(), stopping
 
-    def check_shares(self, accumulates: bool, batch_size: int, smallest: int) -> None:
-        """A step can be shared out: the learner says so, and every rank has as many rows as the others."""
+    def check_shares(self, accumulates: bool, sizes: Mapping[str, int]) -> None:
+        """A step can be shared out: the learner says so, and of batches of these sizes each rank has as many rows as others."""
 
     def check_same(self, facts: Mapping[str, str]) -> None:
         """Every rank has the same code, recipe, text, ...; else a fault that names what differs, and where."""
@@ -160,17 +160,18 @@ class Replicas(Ranks):
         now, asked = self.sum(torch.tensor([0.0 if self.rank else time.monotonic(), stopping], dtype=torch.float64))
         return float(now), bool(asked)
 
-    def check_shares(self, accumulates: bool, batch_size: int, smallest: int) -> None:
+    def check_shares(self, accumulates: bool, sizes: Mapping[str, int]) -> None:
         if not accumulates:
             raise Fault(
                 f"a model that is not learned by gradient is trained by one process, not by {self.world}.",
                 "Leave out torchrun, --processes and --shard: it uses the cores of one machine by itself.",
             )
-        if batch_size % self.world or smallest % self.world:
-            wrong = f"batch_size {batch_size}" if batch_size % self.world else f"ramp.start {smallest}"
-            raise Fault(
-                f"training.{wrong} cannot be shared by {self.world} processes.", f"Give a multiple of {self.world}."
-            )
+        for setting, size in sizes.items():
+            if size % self.world:
+                raise Fault(
+                    f"training.{setting} {size} cannot be shared by {self.world} processes.",
+                    f"Give a multiple of {self.world}.",
+                )
 
     def every(self, value: T) -> list[T]:
         found: list[Any] = [None] * self.world

@@ -86,7 +86,7 @@ class Program:
         )
 
     def end(self) -> Said:
-        out, err = self.process.communicate(timeout=120)
+        out, err = self.process.communicate(timeout=600)  # against hanging only: machines are slow when much else runs
         return Said(self.process.returncode, out, err)
 
     def when(self, happens: Callable[[], object], number: signal.Signals) -> Said:

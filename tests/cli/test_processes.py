@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -16,6 +17,7 @@ import psutil
 import pytest
 import torch
 
+import foreword
 from foreword.runs.folder import RunFolder
 from tests.cli.program import TINY, Program, Said, run
 from tests.cli.test_interruptions import disk, fill  # noqa: F401  a fixture
@@ -47,13 +49,14 @@ class Launched(Program):
 class Ranked(Program):
     """One of several processes, placed by hand as a launcher would."""
 
-    def __init__(self, rank: int, port: int, *words: object, world: int = 2):
+    def __init__(self, rank: int, port: int, *words: object, world: int = 2, cwd: Path | None = None):
         place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": world, "LOCAL_WORLD_SIZE": world}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "foreword", *map(str, words)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
+            cwd=cwd,
             env={**os.environ, "OMP_NUM_THREADS": "1", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
             | {name: str(value) for name, value in place.items()},
         )
@@ -65,8 +68,9 @@ def free_port() -> int:
         return opened.getsockname()[1]
 
 
-def both(port: int, first: list[object], second: list[object]) -> list[Said]:
-    started = [Ranked(0, port, *first), Ranked(1, port, *second)]
+def both(port: int, first: list[object], second: list[object], cwd: Path | None = None) -> list[Said]:
+    """What two ranks say; `cwd`: the folder in which the second is started, where another foreword may be."""
+    started = [Ranked(0, port, *first), Ranked(1, port, *second, cwd=cwd)]
     return [one.end() for one in started]
 
 
@@ -203,11 +207,15 @@ def test_a_full_disk_of_the_first_rank_ends_all_told_once(disk, made) -> None:  
 
 def test_ranks_that_differ_are_refused_before_the_first_step(made, tmp_path) -> None:
     words = ["train", "gpt2", *STEPS, "--out", tmp_path / "run", "--data"]
-    for other, what in (
-        ([made("bpe"), "--seed", 3], "the recipe (rank 1)"),
-        ([made("bytes")], "the text (rank 1)"),
+    shutil.copytree(Path(foreword.__file__).parent, tmp_path / "other" / "foreword")
+    with open(tmp_path / "other/foreword/objectives/causal.py", "a", encoding="utf-8") as file:
+        file.write("# another version\n")
+    for other, cwd, what in (
+        ([made("bpe"), "--seed", 3], None, "the recipe (rank 1)"),
+        ([made("bytes")], None, "the text (rank 1)"),
+        ([made("bpe")], tmp_path / "other", "the code (rank 1)"),
     ):
-        said = both(free_port(), [*words, made("bpe")], [*words, *other])
+        said = both(free_port(), [*words, made("bpe")], [*words, *other], cwd)
         assert [one.code for one in said] == [2, 2], said
         told = "".join(one.err for one in said)
         assert told.count("do not agree with the first one on: ") == 1
@@ -264,8 +272,12 @@ def test_finetune_and_study_run_on_several_processes_too(made, tmp_path) -> None
     assert tuned.right().endswith(f"{tmp_path / 'tuned'}\n")
     assert RunFolder(tmp_path / "tuned").passport()["processes"] == 2
     words = ["study", "gpt2", *TINY, "--set", 'training.budget="4"', "--seeds", 2, "--data", made("bpe")]
-    said = Launched(["--standalone", "--nproc-per-node", 2], *words, "--out", tmp_path / "study").end()
-    assert said.right().endswith(f"{tmp_path / 'study'}\n")
-    assert (tmp_path / "study/study.json").is_file()
-    runs = [RunFolder(path.parent) for path in (tmp_path / "study").glob("*/passport.json")]
-    assert [run.passport()["processes"] for run in runs] == [2, 2]
+    said = Launched(["--standalone", "--nproc-per-node", 2], *words, "--out", tmp_path / "launched").end()
+    assert said.right().endswith(f"{tmp_path / 'launched'}\n")
+    said = Program(*words, "--processes", 2, "--shard", "--out", tmp_path / "sharded").end()
+    assert said.right().endswith(f"{tmp_path / 'sharded'}\n")
+    for name, how in (("launched", "x 2 processes, float32"), ("sharded", "x 2 processes, the weights shared out")):
+        assert (tmp_path / name / "study.json").is_file()
+        runs = [RunFolder(path.parent).passport() for path in (tmp_path / name).glob("*/passport.json")]
+        assert [run["processes"] for run in runs] == [2, 2]
+        assert all(how in run["hardware"] for run in runs)

@@ -47,8 +47,11 @@ def assert_same(one, other, rel, most):
 
 @pytest.mark.parametrize("name", GRADIENT)
 def test_two_processes_have_the_numbers_of_one(name, store_of, tmp_path):
-    """Loss, gradient (weights after two steps of plain descent) and its norm, whole and in parts, lanes carried on."""
-    exact = {"whole": without_chance(name), "parts": without_chance(name, "training.micro_batch=3")}
+    """Loss, gradient (weights after two steps of plain descent) and its norm; whole, and in parts of unequal shares. Lanes go on."""
+    exact = {
+        "whole": without_chance(name),
+        "parts": without_chance(name, "training.batch_size=7", "training.micro_batch=2"),  # 1 + 2 rows beside 2 + 2
+    }
     store = store_of(exact["whole"])
 
     def work(rank):
@@ -58,10 +61,13 @@ def test_two_processes_have_the_numbers_of_one(name, store_of, tmp_path):
             for cut, recipe in exact.items()
         }
 
-    alone = learned(exact["whole"], store, Ranks(), torch.float64)
+    alone = {
+        "whole": learned(exact["whole"], store, Ranks(), torch.float64),
+        "parts": learned(without_chance(name, "training.batch_size=7"), store, Ranks(), torch.float64),
+    }
     for found in on_ranks(2, work, tmp_path / "group"):
-        for other in found.values():
-            assert_same(alone, other, 1e-10, 1e-10)
+        for (_, cut), other in found.items():
+            assert_same(alone[cut], other, 1e-10, 1e-10)
 
 
 def rounding(recipe) -> float:

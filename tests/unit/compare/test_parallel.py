@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from foreword.basics.messages import Diverged
+from foreword.basics.messages import Diverged, Fault
 from foreword.compare import parallel
 from foreword.compare.contenders import Plan
 from foreword.compare.parallel import JobRunner
@@ -18,6 +18,7 @@ from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.training import memory
 from foreword.training.hardware import Hardware
+from foreword.training.ranks import Replicas
 from foreword.transfer.tuning import Tuning
 from tests.labelled import folder, task
 
@@ -102,3 +103,11 @@ def test_little_work_is_done_here(base: Path, tmp_path: Path, monkeypatch: pytes
     assert JobRunner(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3, 1e-3)) == 2
     assert JobRunner(whole, Hardware())._fastest(jobs(base, tmp_path, 1e-3)) == 1
     assert not tmp_path.joinpath("seed-0").exists()
+
+
+def test_runs_that_several_processes_train_are_not_taken_in_parallel() -> None:
+    both = JobRunner(None, Hardware(ranks=Replicas(0, 2)))
+    assert both.start([]) == both.start([], 1) == 1
+    for runs, wanted in ((both, 2), (JobRunner(None, both.hardware, "auto"), None)):
+        with pytest.raises(Fault, match="each run of this study is trained by all 2 processes, one run after another"):
+            runs.start([], wanted)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -11,10 +12,12 @@ import pytest
 import torch
 import torch.distributed as dist
 
+from foreword.basics.cores import cores
 from foreword.basics.messages import Fault
-from foreword.training.processes import meeting
+from foreword.training.processes import call_on_ranks, meeting
 from foreword.training.ranks import Ranks, Replicas, gather, local, share, whole
 from tests.ranks import on_ranks
+from tests.tiny import tiny
 
 
 def test_alone_every_answer_is_ones_own():
@@ -30,15 +33,40 @@ def test_alone_every_answer_is_ones_own():
 @pytest.mark.parametrize(
     ("given", "told"),
     [
-        ((True, 6, 6), "training.batch_size 6 cannot be shared by 4 processes"),
-        ((True, 12, 6), "training.ramp.start 6 cannot be shared by 4 processes"),
-        ((False, 12, 12), "trained by one process, not by 4"),
+        ((True, {"batch_size": 6}), "training.batch_size 6 cannot be shared by 4 processes"),
+        ((True, {"batch_size": 12, "ramp.start": 6}), "training.ramp.start 6 cannot be shared by 4 processes"),
+        ((False, {"batch_size": 12}), "trained by one process, not by 4"),
     ],
 )
 def test_what_cannot_be_shared_is_refused(given, told):
-    Replicas(0, 4).check_shares(True, 12, 8)
+    Replicas(0, 4).check_shares(True, {"batch_size": 12, "ramp.start": 8})
     with pytest.raises(Fault, match=told):
         Replicas(0, 4).check_shares(*given)
+
+
+def test_sizes_are_those_of_all_batches_there_will_be():
+    plain = tiny("gpt2", "training.batch_size=12").training
+    assert plain.batch_sizes() == {"batch_size": 12}
+    phased = "training.phases=[{ length = 16, until = 5, batch_size = 24 }, { length = 16, until = 6 }]"
+    assert tiny("bert", phased).training.batch_sizes() == {"batch_size": 8, "phases.0.batch_size": 24}
+    grown = tiny("gpt3", "training.batch_size=12").training.batch_sizes()
+    assert grown == {"batch_size": 12, "ramp.start": 2}
+
+
+def test_a_launcher_waits_for_a_step_and_a_checkpoint_after_ctrl_c(monkeypatch):
+    """torch kills after 30 seconds what was asked to end and has not."""
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    found = {}
+
+    def launcher(config, entry):
+        found.update(config=config, threads=os.environ["OMP_NUM_THREADS"])
+        return lambda *given: {0: entry(*given)}
+
+    monkeypatch.setattr("torch.distributed.launcher.api.elastic_launch", launcher)
+    assert call_on_ranks(1, abs, -3) == [3]
+    assert found["config"].shutdown_timeout == 300
+    assert found["threads"] == str(cores())
+    assert "OMP_NUM_THREADS" not in os.environ
 
 
 def test_processes_that_are_started_again_do_not_meet_the_dead():
