@@ -19,6 +19,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, Field
 
+from foreword.assembly import catalogue
 from foreword.basics import toml
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults
@@ -28,7 +29,7 @@ from foreword.basics.spec import Spec
 from foreword.compare.contenders import Plan
 from foreword.compare.study import study
 from foreword.compare.study_report import report
-from foreword.compare.training_study import TrainingJob, training_jobs
+from foreword.compare.training_study import TrainingJob, rival_jobs, training_jobs
 from foreword.report import Report
 from foreword.tasks.example import groups
 from foreword.tasks.labelled_task import LabelledTask, load
@@ -52,7 +53,7 @@ class StudySpec(Spec):
 
     model: str = ""  # a run, its model folder, or a Hugging Face directory
     task: str = ""
-    recipe: str = ""  # a recipe's name or file
+    recipe: Several = ()  # a recipe's name or file; several, each with its size (gpt2:laptop), are compared with each other
     size: str = ""
     data: str = ""  # the folder of a known task's data; of training, a store or text
     out: str = ""
@@ -93,6 +94,8 @@ class StudySpec(Spec):
             found.append(("task", "a model is fine-tuned on a task, and none is given."))
         if self.recipe and not self.data:
             found.append(("data", "a recipe is trained on data, and none is given."))
+        if len(self.recipe) > 1 and (self.size or self.vary):
+            found.append(("recipe", "several recipes are compared as they are: a size stands behind each (gpt2:laptop)."))
         other, said = (
             "fine-tuning" if self.recipe else "training",
             self.model_dump(exclude=EITHER, exclude_defaults=True),
@@ -105,7 +108,10 @@ class StudySpec(Spec):
     def settings(self) -> list[str]:
         """As --set takes them."""
         budget = [f'training.budget="{self.budget}"'] if self.budget else []
-        return [*(f"{key}={_written(value)}" for key, value in flat(self.set)), *budget]
+        return [*map("=".join, self.given()), *budget]
+
+    def given(self) -> list[tuple[str, str]]:
+        return [(key, _written(value)) for key, value in flat(self.set)]
 
     def varied(self) -> list[str]:
         """As --vary takes them."""
@@ -132,7 +138,7 @@ def _written(value: object) -> str:
 def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
     """A study file, or a model or a recipe; `options` are laid over what the file says."""
     written = Written()
-    path = Path(subject)
+    path = catalogue.study(subject) or Path(subject)
     if path.suffix == ".toml" and path.is_file():
         values, lines = toml.read(path)
         if {"model", "recipe"} & set(values):
@@ -149,9 +155,11 @@ def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
 
 
 def training_runs(spec: StudySpec) -> list[TrainingJob]:
-    named = Path(spec.recipe).stem + (f"-{spec.size}" if spec.size else "") + "-study"
+    named = "-".join(Path(one).stem.replace(":", "-") for one in (*spec.recipe, spec.size) if one) + "-study"
     seeds, out = range(spec.seed, spec.seed + spec.seeds), Path(spec.out or f"runs/{named}")
-    return training_jobs(spec.recipe, spec.size, spec.settings(), spec.varied(), seeds, out)
+    if len(spec.recipe) > 1:
+        return rival_jobs(spec.recipe, [*map("=".join, spec.given())], spec.budget, seeds, out)
+    return training_jobs(spec.recipe[0], spec.size, spec.settings(), spec.varied(), seeds, out)
 
 
 def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[Report, Path]:

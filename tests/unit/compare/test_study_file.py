@@ -44,7 +44,7 @@ def test_a_recipe_is_trained(tmp_path: Path) -> None:
     assert {job.recipe.training.budget for job in jobs} == {"5"}
     recipe = tmp_path / "mine.toml"
     recipe.write_text('name = "mine"\nextends = "gpt2"\n', encoding="utf-8")
-    assert read_study(str(recipe), {"data": "text"}).recipe == str(recipe), "a recipe's file is no study"
+    assert read_study(str(recipe), {"data": "text"}).recipe == (str(recipe),), "a recipe's file is no study"
 
 
 def test_everything_wrong_is_said_with_its_place(tmp_path: Path) -> None:
