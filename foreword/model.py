@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -155,7 +156,10 @@ class LoadedModel(TrainedModel):
     def generate(
         self, prompt: str | list[str] = "", n: int = 1, stream: Stream | None = None, **settings: Any
     ) -> str | list[str]:
-        """Continue a prompt: the new text. A list of prompts, or n > 1, gives a list. Settings: see `Sampling`."""
+        """Continue a prompt: the new text. A list of prompts, or n > 1, gives a list. Settings: see `Sampling`.
+
+        Of a recurrent network, `clamp={123: 1.0}` keeps units of what it carries along at these values, the prompt included.
+        """
         many = self.continuations(prompt, n, stream, **settings)
         return many[0].text if isinstance(prompt, str) and n == 1 else [one.text for one in many]
 
@@ -167,6 +171,9 @@ class LoadedModel(TrainedModel):
         self.need("translate" if writes else "generate")
         if isinstance(settings.get("stop"), str):
             settings["stop"] = (settings["stop"],)
+        if clamp := settings.pop("clamp", None):
+            with self._clamped(clamp):
+                return self.continuations(prompt, n, stream, **settings)
         beam: dict[str, Any] = {key: settings.pop(key) for key in ("beam", "length_penalty") if key in settings}
         how = Sampling(**{**settings, "stop": tuple(settings.get("stop", ()))})
         if writes:
@@ -186,6 +193,22 @@ class LoadedModel(TrainedModel):
                     f"only the last {limit:,} count."
                 )
         return self._continued(self.language_model, prompts, n, how, beam, stream)
+
+    def _clamped(self, values: Mapping[int, float]) -> AbstractContextManager[None]:
+        """Units of what is carried from token to token keep these values."""
+        network = self.with_heads.network
+        units = network.memory(network(Inputs(torch.zeros(1, 1, dtype=torch.int64))).state)
+        if units is None:
+            raise Fault(
+                f"{self.name} ({self.recipe.name}) carries no units from token to token: none can be clamped.",
+                "Recurrent networks do: rnnlm, lstm, mlstm ...",
+            )
+        if strange := [unit for unit in values if not 0 <= unit < units.size(-1)]:
+            raise Fault(
+                f"{self.name} has units 0 to {units.size(-1) - 1:,}; {strange[0]:,} is not one of them.",
+                f"Find those that follow a label:  foreword probe {self.name} TASK --units",
+            )
+        return network.clamped(values)
 
     def _continued(
         self, model: Any, prompts: Sequence[Any], n: int, how: Sampling, beam: dict[str, Any], stream: Stream | None
