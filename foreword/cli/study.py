@@ -27,7 +27,12 @@ Compare = Annotated[
 
 
 def study(
-    subject: Annotated[str, typer.Argument(help="A model to fine-tune, a recipe to train (or several: lstm:laptop,gpt2:laptop), or a study (ladder; a toml).")],
+    subject: Annotated[
+        str,
+        typer.Argument(
+            help="A model to fine-tune, a recipe to train (or several: lstm:laptop,gpt2:laptop), or a study (ladder; a toml)."
+        ),
+    ],
     task: Annotated[str, typer.Argument(help="The labelled task a model is fine-tuned on.")] = "",
     data: Annotated[str, typer.Option("--data", help="A store or text; or the folder of a known task.")] = "",
     out: Annotated[str, typer.Option("--out", help="Where the runs go. [default: runs/NAME-study]")] = "",

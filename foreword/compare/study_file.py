@@ -95,7 +95,9 @@ class StudySpec(Spec):
         if self.recipe and not self.data:
             found.append(("data", "a recipe is trained on data, and none is given."))
         if len(self.recipe) > 1 and (self.size or self.vary):
-            found.append(("recipe", "several recipes are compared as they are: a size stands behind each (gpt2:laptop)."))
+            found.append(
+                ("recipe", "several recipes are compared as they are: a size stands behind each (gpt2:laptop).")
+            )
         other, said = (
             "fine-tuning" if self.recipe else "training",
             self.model_dump(exclude=EITHER, exclude_defaults=True),

@@ -79,7 +79,6 @@ class Lstm(Stack):
         out, *after = torch.lstm(x, first, weights, True, 1, 0.0, self.training, False, False)
         return out, tuple(part[0] for part in after)
 
-
     def _holding(self, x: Tensor, state: State, weights: list[Tensor], hold: Hold) -> tuple[Tensor, State]:
         """Position by position: what the cell is overwritten with must be there before its output is made."""
         (hidden, cell), outputs = state, []
