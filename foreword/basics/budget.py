@@ -1,4 +1,4 @@
-"""How long to train: steps (`500`), tokens (`2Mtok`), epochs (`3epochs`), wall clock (`90s`, `2h`), work of cores (`10core-m`)."""
+"""How long to train: steps (`500`), tokens (`2Mtok`), epochs (`3epochs`), wall clock (`90s`), work of cores (`10core-m`)."""
 
 from __future__ import annotations
 
