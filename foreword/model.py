@@ -198,7 +198,7 @@ class LoadedModel(TrainedModel):
     def _clamped(self, values: Mapping[int, float]) -> AbstractContextManager[None]:
         """Units of what is carried from token to token keep these values."""
         network = self.with_heads.network
-        units = network.memory(network(Inputs(torch.zeros(1, 1, dtype=torch.int64))).state)
+        units = network.units(network(Inputs(torch.zeros(1, 1, dtype=torch.int64))).state)
         if units is None:
             raise Fault(
                 f"{self.name} ({self.recipe.name}) carries no units from token to token: none can be clamped.",

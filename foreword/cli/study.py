@@ -81,7 +81,7 @@ def study(
         "size": size,
     }
     spec = read_study(subject, _options(given, vary or [], settings or []))
-    if spec.model:
+    if spec.model or spec.starts:
         report, folder = finetune_study(spec, Hardware.choose(device, compile="off"))
     else:
         report, folder = _trained(spec, Hardware.choose(device))

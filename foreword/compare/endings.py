@@ -118,8 +118,8 @@ def probe(task: LabelledTask, model: LoadedModel | None = None, seed: int = 0) -
 
 
 def apart(task: LabelledTask, first: Baseline, second: Baseline) -> PairedDifference:
-    right = ([one.label == said for one, said in zip(task.test, each.predictions)] for each in (first, second))
-    return difference(Share(), *right)
+    before, after = ([one.label == said for one, said in zip(task.test, each.predictions)] for each in (first, second))
+    return difference(Share(), before, after)
 
 
 def majority_place(task: LabelledTask) -> Baseline:

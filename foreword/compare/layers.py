@@ -63,7 +63,8 @@ def probe(model: LoadedModel, task: LabelledTask) -> list[LayerProbe]:
         one = vectors(task, lambda texts, way=way: reader.of(texts, way), _called(way, there))  # type: ignore[misc]
         first = found[0].baseline if found else one
         judge = task.measure
-        apart = difference(judge.metric, *(judge.judge(task.test, each.predictions) for each in (first, one)))
+        before, after = (judge.judge(task.test, each.predictions) for each in (first, one))
+        apart = difference(judge.metric, before, after)
         found.append(LayerProbe(one.name, one, apart))
     return found
 

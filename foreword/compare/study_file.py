@@ -27,6 +27,7 @@ from foreword.basics.progress import say
 from foreword.basics.sections import Written, construct
 from foreword.basics.spec import Spec
 from foreword.compare.contenders import Plan
+from foreword.compare.starts import Start, trained_starts
 from foreword.compare.study import study
 from foreword.compare.study_report import report
 from foreword.compare.training_study import TrainingJob, rival_jobs, training_jobs
@@ -74,6 +75,10 @@ class StudySpec(Spec):
     network: str = ""  # of word vectors: the recipe whose token table they become
     init: str = Tuning.init
     aux: float = 0.0
+    starts: dict[
+        str, Start
+    ] = {}  # by name: recipes that are trained first, and then compared with each other and scratch
+    text: str = ""  # that they learn from; the task's own training texts by default
     compare: Several = ()  # scratch, shuffled, shuffled-labels, or another model's folder
     grid: bool = False  # BERT's learning rates and batch sizes; dev chooses
     restarts: int = 0  # of a seed that collapsed
@@ -88,9 +93,9 @@ class StudySpec(Spec):
 
     def faults(self) -> list[tuple[str, str]]:
         found = []
-        if bool(self.model) == bool(self.recipe):
-            found.append(("model", "a study has either a model to fine-tune or a recipe to train."))
-        if self.model and not self.task:
+        if (bool(self.model) or bool(self.starts)) == bool(self.recipe) or (self.model and self.starts):
+            found.append(("model", "a study has either a model (or starts) to fine-tune or a recipe to train."))
+        if (self.model or self.starts) and not self.task:
             found.append(("task", "a model is fine-tuned on a task, and none is given."))
         if self.recipe and not self.data:
             found.append(("data", "a recipe is trained on data, and none is given."))
@@ -114,6 +119,15 @@ class StudySpec(Spec):
 
     def given(self) -> list[tuple[str, str]]:
         return [(key, _written(value)) for key, value in flat(self.set)]
+
+    def begun(self) -> dict[str, tuple[str, list[str]]]:
+        """By name, the recipe of each start and its settings."""
+        found = {}
+        for name, one in self.starts.items():
+            budget = [f'training.budget="{one.budget}"'] if one.budget else []
+            settings = [f"{key}={_written(value)}" for key, value in flat(one.set)]
+            found[name] = one.recipe, [*settings, f"training.seed={self.seed}", *budget]
+        return found
 
     def varied(self) -> list[str]:
         """As --vary takes them."""
@@ -143,7 +157,7 @@ def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
     path = catalogue.study(subject) or Path(subject)
     if path.suffix == ".toml" and path.is_file():
         values, lines = toml.read(path)
-        if {"model", "recipe"} & set(values):
+        if {"model", "recipe", "starts"} & set(values):
             written.lay_over(values, {key: f"{path}:{line}" for key, line in lines.items()})
     if not written.values:
         written.lay_over({"model" if path.is_dir() and options.get("task") else "recipe": subject}, {})
@@ -167,7 +181,12 @@ def training_runs(spec: StudySpec) -> list[TrainingJob]:
 def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[Report, Path]:
     """(what was found, where the runs are)"""
     data, dev, test = (Path(one) if one else None for one in (spec.data, spec.dev, spec.test))
-    task, model = load(spec.task, data, spec.kind, dev, test), Path(spec.model)
+    task, compare = load(spec.task, data, spec.kind, dev, test), spec.compare
+    model, out = Path(spec.model), Path(spec.out) if spec.out else None
+    if spec.starts:
+        out = out or Path(f"runs/{task.name}-starts-study")
+        model, *others = trained_starts(spec.begun(), task, spec.text, out, hardware).values()
+        compare = ("scratch", *map(str, others), *compare)
     labels = label_counts(spec.labels, task)
     rates, layers = learning_rates(spec.learning_rate), layer_counts(spec.layers)
     how = Tuning(
@@ -183,10 +202,10 @@ def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[R
         layers=_more(layers),
         rates=_more(rates),
         vary=tuple(spec.varied()),
-        **spec.model_dump(include={"seeds", "grid", "restarts", "compare", "ensemble", "jobs", "cluster"}),
+        compare=compare,
+        **spec.model_dump(include={"seeds", "grid", "restarts", "ensemble", "jobs", "cluster"}),
     )
-    named = f"{model.name}-{task.name}-study".replace("/", "-")
-    out = Path(spec.out or f"runs/{named}")
+    out = out or Path("runs", f"{model.name}-{task.name}-study".replace("/", "-"))
     return report(study(model, task, out, how, plan, hardware), out, model.name), out
 
 

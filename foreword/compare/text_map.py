@@ -90,7 +90,7 @@ def scattered(points: np.ndarray, labels: Sequence[str], names: Sequence[str]) -
 
     def draw(axes: Axes) -> None:
         for number, (name, where) in enumerate(groups.items()):
-            axes.scatter(*where.T, s=9, alpha=0.6, color=COLOURS[number % len(COLOURS)], label=name)
+            axes.scatter(where[:, 0], where[:, 1], s=9, alpha=0.6, color=COLOURS[number % len(COLOURS)], label=name)
         axes.set_xticks([])
         axes.set_yticks([])
 

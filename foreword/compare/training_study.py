@@ -23,6 +23,7 @@ from foreword.runs.train import text_run, train
 from foreword.tasks.confidence import over_seeds, spread
 from foreword.tasks.metrics import Mean, between, finite
 from foreword.tokens.store import TokenStore
+from foreword.training.gradient import GradientTraining
 from foreword.training.hardware import Hardware
 
 UNIT = "nats per guess on validation text"
@@ -91,7 +92,7 @@ def rival_jobs(
     found = []
     for word in names:
         name, _, size = word.partition(":")
-        counts = loader.load(name, size).training.kind != "gradient"
+        counts = not isinstance(loader.load(name, size).training, GradientTraining)
         own = [*settings, *([] if counts or not budget else [f'training.budget="{budget}"'])]
         for seed in seeds[:1] if counts else seeds:
             recipe = loader.load(name, size, [*own, f"training.seed={seed}"])

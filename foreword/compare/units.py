@@ -41,7 +41,7 @@ class UnitReader:
         self.end = [model.tokenizer.special("[end]")] if model.tokenizer.has("[end]") else []
         self.known: dict[str, np.ndarray] = {}
         output = self.network(Inputs(torch.zeros(1, 1, dtype=torch.int64)))
-        self.carries = self.network.memory(output.state) is not None
+        self.carries = self.network.units(output.state) is not None
 
     def of(self, texts: Sequence[str]) -> np.ndarray:
         """[texts, units]; no text is read twice."""
@@ -65,7 +65,7 @@ class UnitReader:
             places = np.flatnonzero(lengths == length)
             for some in np.array_split(places, -(-len(places) // ROWS)):
                 output = self.network(Inputs(torch.from_numpy(np.stack([rows[place] for place in some]))))
-                memory = self.network.memory(output.state)
+                memory = self.network.units(output.state)
                 assert memory is not None
                 for place, row in zip(some.tolist(), memory.float().numpy()):
                     found[place] = row
@@ -80,7 +80,7 @@ class UnitReader:
             for token in [*self.end, *ids]:
                 output = self.network(Inputs(torch.tensor([[int(token)]])), state)
                 state = output.state
-                values.append(float(self.network.memory(state)[0, unit]))  # type: ignore[index]
+                values.append(float(self.network.units(state)[0, unit]))  # type: ignore[index]
             values = values[len(self.end) :]
         else:
             values = self.network(Inputs(torch.from_numpy(np.asarray(ids, np.int64))[None])).last[0, :, unit].tolist()

@@ -80,7 +80,7 @@ class Network(nn.Module):
         """Whether no position looks at what stands behind it, so that padding there changes nothing."""
         return type(self).language_model is not Network.language_model
 
-    def memory(self, state: State) -> Tensor | None:
+    def units(self, state: State) -> Tensor | None:
         """What is carried from token to token as one vector [batch, units]; None: nothing is, or its length differs."""
 
     def clamped(self, values: Mapping[int, float]) -> AbstractContextManager[None]:

@@ -150,7 +150,7 @@ class Recurrent(Network):
             level += part.parameters()
         return levels
 
-    def memory(self, state: State) -> Tensor:
+    def units(self, state: State) -> Tensor:
         return torch.cat(carried(state), -1)
 
     @contextmanager

@@ -215,8 +215,8 @@ def test_a_model_with_a_memory_says_how_far_it_sees(stores, tmp_path):
 def test_clamped_units_keep_their_value_while_it_writes(opened):
     lstm, seen = opened["lstm"], []
     network = lstm.with_heads.network
-    width = network.memory(network(Inputs(torch.zeros(1, 1, dtype=torch.long))).state).size(-1)
-    watch = network.register_forward_hook(lambda _, given, output: seen.append(network.memory(output.state)[:, 3]))
+    width = network.units(network(Inputs(torch.zeros(1, 1, dtype=torch.long))).state).size(-1)
+    watch = network.register_forward_hook(lambda _, given, output: seen.append(network.units(output.state)[:, 3]))
     written = lstm.continuations(["A class", "the"], max_tokens=5, clamp={3: 2.5, width - 1: -1.0})
     watch.remove()
     assert len(written) == 2
