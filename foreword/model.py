@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,6 +29,7 @@ from foreword.vectors.words import nearest, unit
 if TYPE_CHECKING:
     from foreword.transfer.predict import Predictor
 
+ROWS = 256  # texts of which all tokens are given together
 AT_ONCE = 1024  # positions that are read together; with more, a CPU's caches no longer hold them
 Stream = Callable[[int, str], None]  # (row, new text)
 
@@ -155,7 +157,10 @@ class LoadedModel(TrainedModel):
     def generate(
         self, prompt: str | list[str] = "", n: int = 1, stream: Stream | None = None, **settings: Any
     ) -> str | list[str]:
-        """Continue a prompt: the new text. A list of prompts, or n > 1, gives a list. Settings: see `Sampling`."""
+        """Continue a prompt: the new text. A list of prompts, or n > 1, gives a list. Settings: see `Sampling`.
+
+        Of a recurrent network, `clamp={123: 1.0}` keeps units of what it carries along at these values, the prompt included.
+        """
         many = self.continuations(prompt, n, stream, **settings)
         return many[0].text if isinstance(prompt, str) and n == 1 else [one.text for one in many]
 
@@ -167,6 +172,9 @@ class LoadedModel(TrainedModel):
         self.need("translate" if writes else "generate")
         if isinstance(settings.get("stop"), str):
             settings["stop"] = (settings["stop"],)
+        if clamp := settings.pop("clamp", None):
+            with self._clamped(clamp):
+                return self.continuations(prompt, n, stream, **settings)
         beam: dict[str, Any] = {key: settings.pop(key) for key in ("beam", "length_penalty") if key in settings}
         how = Sampling(**{**settings, "stop": tuple(settings.get("stop", ()))})
         if writes:
@@ -186,6 +194,22 @@ class LoadedModel(TrainedModel):
                     f"only the last {limit:,} count."
                 )
         return self._continued(self.language_model, prompts, n, how, beam, stream)
+
+    def _clamped(self, values: Mapping[int, float]) -> AbstractContextManager[None]:
+        """Units of what is carried from token to token keep these values."""
+        network = self.with_heads.network
+        units = network.units(network(Inputs(torch.zeros(1, 1, dtype=torch.int64))).state)
+        if units is None:
+            raise Fault(
+                f"{self.name} ({self.recipe.name}) carries no units from token to token: none can be clamped.",
+                "Recurrent networks do: rnnlm, lstm, mlstm ...",
+            )
+        if strange := [unit for unit in values if not 0 <= unit < units.size(-1)]:
+            raise Fault(
+                f"{self.name} has units 0 to {units.size(-1) - 1:,}; {strange[0]:,} is not one of them.",
+                f"Find those that follow a label:  foreword probe {self.name} TASK --units",
+            )
+        return network.clamped(values)
 
     def _continued(
         self, model: Any, prompts: Sequence[Any], n: int, how: Sampling, beam: dict[str, Any], stream: Stream | None
@@ -250,6 +274,30 @@ class LoadedModel(TrainedModel):
             vectors[row] = read[found[row]].mean(0).float().numpy()
         return vectors
 
+    @torch.inference_mode()
+    def layers(self, texts: Sequence[str]) -> list[list[np.ndarray]]:
+        """[texts][layers] of [tokens, width] float32: the embeddings, then each layer; the last after its norm."""
+        self.need("embed")
+        rows = self._framed(texts)
+        found: list[list[np.ndarray]] = [[]] * len(rows)
+        for row, every in self._every_layer(rows):
+            found[row] = [layer.float().numpy() for layer in (*every[:-2], every[-1])]
+        return found
+
+    @torch.inference_mode()
+    def tokens_in_context(
+        self, texts: Sequence[str], layer: int = -1
+    ) -> Iterator[tuple[str, np.ndarray, list[list[int]]]]:
+        """(text, vectors [tokens, width], the characters [first, last] of each) of a text that has tokens, a few at a time."""
+        self.need("embed")
+        texts, before = [text for text in texts if text.strip()], "[cls]" in self.recipe.objective.specials
+        for at in range(0, len(texts), ROWS):
+            some = texts[at : at + ROWS]
+            offsets = [places for _, places in self.tokenizer.encode_with_offsets(some)]
+            for row, vectors in self._vectors(self._framed(some), layer):
+                there = vectors[before : len(vectors) - before][: len(offsets[row])].float().numpy()
+                yield some[row], there, offsets[row][: len(there)].tolist()
+
     def _framed(self, texts: Sequence[str], specials: bool = False) -> list[np.ndarray]:
         """Ids as this model expects to read them, within its context."""
         limit, around = self.with_heads.network.context, "[cls]" in self.recipe.objective.specials
@@ -275,6 +323,17 @@ class LoadedModel(TrainedModel):
 
     def _vectors(self, rows: Sequence[np.ndarray], layer: int = -1) -> Iterator[tuple[int, Tensor]]:
         """(number of a row, its vectors of a layer [tokens, width]), rows of like length read together."""
+        for row, every in self._every_layer(rows):
+            *layers, last = every
+            if not -len(layers) <= layer < len(layers):
+                raise Fault(
+                    f"{self.name} has no layer {layer}.",
+                    f"It has 0 (the embeddings) to {len(layers) - 1}; -1 is the last, after its norm.",
+                )
+            yield row, last if layer == -1 else layers[layer]
+
+    def _every_layer(self, rows: Sequence[np.ndarray]) -> Iterator[tuple[int, list[Tensor]]]:
+        """(number of a row, [tokens, width] of each layer, then of the last after its norm)"""
         network = self.with_heads.network
         for some in by_length([len(row) for row in rows], AT_ONCE):
             lengths = torch.tensor([len(rows[row]) for row in some])
@@ -284,13 +343,8 @@ class LoadedModel(TrainedModel):
             real = torch.arange(ids.size(1)) < lengths[:, None]
             # a network that reads left to right does not see what stands behind
             output = network(Inputs(ids, real=None if network.reads_left_to_right or bool(real.all()) else real))
-            if not -len(output.layers) <= layer < len(output.layers):
-                raise Fault(
-                    f"{self.name} has no layer {layer}.",
-                    f"It has 0 (the embeddings) to {len(output.layers) - 1}; -1 is the last, after its norm.",
-                )
-            vectors = output.last if layer == -1 else output.layers[layer]
-            yield from ((row, vectors[place, : len(rows[row])]) for place, row in enumerate(some))
+            every = (*output.layers, output.last)
+            yield from ((row, [one[place, : len(rows[row])] for one in every]) for place, row in enumerate(some))
 
     @torch.inference_mode()
     def fill(self, text: str | list[str], k: int = 5) -> list[Any]:

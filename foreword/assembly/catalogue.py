@@ -10,6 +10,7 @@ from foreword.basics import toml
 from foreword.basics.messages import Fault, did_you_mean
 
 RECIPES = Path(__file__).parent.parent / "recipes"
+STUDIES = Path(__file__).parent.parent / "studies"
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,12 @@ def entries() -> list[Entry]:
 def built_in() -> dict[str, Path]:
     """Name -> file of the recipes that come with Foreword, oldest first."""
     return {re.sub(r"^\d{4}-", "", path.stem): path for path in sorted(RECIPES.glob("*.toml"))}
+
+
+def study(name: str) -> Path | None:
+    """The file of a study that comes with Foreword."""
+    path = STUDIES / f"{name}.toml"
+    return path if path.is_file() and not Path(name).exists() else None
 
 
 def find(name: str) -> Path:

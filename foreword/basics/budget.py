@@ -1,4 +1,4 @@
-"""How long to train: steps (`500`), tokens (`2Mtok`), epochs (`3epochs`) or wall clock (`10m`, `90s`, `2h`)."""
+"""How long to train: steps (`500`), tokens (`2Mtok`), epochs (`3epochs`), wall clock (`90s`), work of cores (`10core-m`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from foreword.basics.messages import Fault
 _SCALE = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
 _CLOCK = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _FORM = re.compile(
-    r"^\s*([0-9][0-9_,]*\.?[0-9]*(?:e[0-9]+)?)\s*([kKMGB]?)\s*(steps?|tok(?:ens?)?|epochs?|s|min|m|h|d)?\s*$"
+    r"^\s*([0-9][0-9_,]*\.?[0-9]*(?:e[0-9]+)?)\s*([kKMGB]?)\s*(steps?|tok(?:ens?)?|epochs?|(?:core-)?(?:s|min|m|h|d))?\s*$"
 )
 
 
@@ -21,6 +21,7 @@ class Budget:
     amount: float
     unit: str
     written: str
+    cores: bool = False  # seconds of work, of all cores together: what else the machine does takes nothing from it
 
     @staticmethod
     def parse(text: str | int) -> Budget:
@@ -28,14 +29,14 @@ class Budget:
         if not match:
             raise Fault(
                 f"{text!r} is not a budget.",
-                "Say steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (90s, 10m, 2h).",
+                "Say steps (500), tokens (2Mtok), epochs (3epochs), wall clock (90s, 10m, 2h) or work of cores (10core-m).",
             )
         number, scale, word = match.groups()
         amount = float(number.replace(",", "").replace("_", "")) * _SCALE[scale]
         if amount <= 0:
             raise Fault(f"{text!r} is not a budget: it must be more than nothing.")
-        if word in _CLOCK:
-            return Budget(amount * _CLOCK[word], "seconds", str(text))
+        if (clock := (word or "").removeprefix("core-")) in _CLOCK:
+            return Budget(amount * _CLOCK[clock], "seconds", str(text), clock != word)
         unit = "tokens" if word and word.startswith("tok") else "epochs" if word and word.startswith("e") else "steps"
         return Budget(amount, unit, str(text))
 

@@ -27,7 +27,11 @@ Rate = Annotated[
     float | None, typer.Option(help="[default: the published one, larger for narrower networks; 1e-3 with --features]")
 ]
 Features = Annotated[
-    str, typer.Option(help="Freeze the model; a linear layer or LSTMs (bilstm) read a mixture of its layers.")
+    str,
+    typer.Option(
+        help="Freeze the model, and read its layers: mix, first, last, second-to-last, sum-4 or concat-4, by a linear layer, "
+        "LSTMs or (two texts) ESIM: mix:linear, last:bilstm, esim."
+    ),
 ]
 SelfTrain = Annotated[
     list[Path] | None,

@@ -12,6 +12,17 @@ import typer
 from foreword.cli.options import Json
 
 
+def clamped(text: str) -> tuple[int, float]:
+    """'123=+1.0' -> (123, 1.0)"""
+    from foreword.basics.messages import Fault
+
+    unit, _, value = text.partition("=")
+    try:
+        return int(unit), float(value)
+    except ValueError as error:
+        raise Fault(f"--clamp {text}: write UNIT=VALUE, as --clamp 123=+1.0.") from error
+
+
 def generate(
     model: Annotated[str, typer.Argument(help="A run or a model folder.")],
     prompts: Annotated[
@@ -26,6 +37,10 @@ def generate(
     stop: Annotated[list[str] | None, typer.Option(help="Stop before this text. May be repeated.")] = None,
     n: Annotated[int, typer.Option("-n", "--n", help="Samples per prompt.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
+    clamp: Annotated[
+        list[str] | None,
+        typer.Option("--clamp", help="Recurrent networks: keep a unit at a value, as 123=+1.0. May be repeated."),
+    ] = None,
     precision: Annotated[str, typer.Option(help="float32, or int8: a quarter of the memory, and quicker.")] = "float32",
     as_json: Json = False,
 ) -> None:
@@ -58,6 +73,7 @@ def generate(
         repetition_penalty=repetition_penalty,
         stop=tuple(stop or ()),
         seed=seed,
+        clamp=dict(map(clamped, clamp or [])),
     )
     if live:
         print()

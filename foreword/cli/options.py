@@ -23,7 +23,10 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for pr
 Documents = Annotated[str, typer.Option(help="How files become documents: auto, file, paragraph, line or dialogues.")]
 Column = Annotated[str, typer.Option(help="The column or key that holds the text, in jsonl, csv and parquet.")]
 Out = Annotated[Path, typer.Option("--out", help="Where the result goes.")]
-Budget = Annotated[str | None, typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (10m).")]
+Budget = Annotated[
+    str | None,
+    typer.Option(help="Steps (500), tokens (2Mtok), epochs (3epochs), wall clock (10m) or work of cores (10core-m)."),
+]
 Precision = Annotated[str, typer.Option(help="auto, float32, bfloat16 or float16: in what the network multiplies.")]
 TaskData = Annotated[Path | None, typer.Option("--data", help="The folder of a known task's data.")]
 Columns = Annotated[str, typer.Option(help="Names of the columns, as label,text, if a csv or tsv has no first line.")]

@@ -27,7 +27,12 @@ Compare = Annotated[
 
 
 def study(
-    subject: Annotated[str, typer.Argument(help="A model to fine-tune, a recipe to train, or a study file (toml).")],
+    subject: Annotated[
+        str,
+        typer.Argument(
+            help="A model to fine-tune, a recipe to train (or several: lstm:laptop,gpt2:laptop), or a study (ladder; a toml)."
+        ),
+    ],
     task: Annotated[str, typer.Argument(help="The labelled task a model is fine-tuned on.")] = "",
     data: Annotated[str, typer.Option("--data", help="A store or text; or the folder of a known task.")] = "",
     out: Annotated[str, typer.Option("--out", help="Where the runs go. [default: runs/NAME-study]")] = "",
@@ -80,7 +85,7 @@ def study(
     }
     spec = read_study(subject, _options(given, vary or [], settings or []))
     start_processes(processes)
-    if spec.model:
+    if spec.model or spec.starts:
         report, folder = finetune_study(spec, Hardware.choose(device, compile="off", shard=shard))
     else:
         report, folder = _trained(spec, Hardware.choose(device, shard=shard))
@@ -92,12 +97,14 @@ def study(
 
 def _there(subject: str, task: str) -> None:
     from foreword.assembly.catalogue import find
+    from foreword.assembly.catalogue import study as known
     from foreword.cli.preparing import models_there
 
     if task:
         models_there(subject)
-    elif not Path(subject).exists():
-        find(subject)
+    elif not Path(subject).exists() and known(subject) is None:
+        for one in subject.split(","):
+            find(one.partition(":")[0] if "," in subject else one)
 
 
 def _options(given: dict[str, object], vary: list[str], settings: list[str]) -> dict[str, object]:
@@ -115,13 +122,14 @@ def _options(given: dict[str, object], vary: list[str], settings: list[str]) -> 
 def _trained(spec: StudySpec, hardware: Hardware) -> tuple[Report, Path]:
     from foreword.cli.preparing import store_for
     from foreword.compare.study_file import training_runs
-    from foreword.compare.training_study import report, training_study
+    from foreword.compare.training_study import report, training_study, unit_of
 
     jobs = training_runs(spec)
     with hardware.ranks.first_rank_first():
         store = store_for(jobs[0].recipe, Path(spec.data), spec.documents, spec.column)
-    title = f"{jobs[0].recipe.name}: {', '.join(spec.varied()) or f'{spec.seeds} seeds'}"
-    return report(training_study(jobs, store, spec.jobs, hardware, spec.cluster), title), jobs[0].folder.parent
+    title = f"{', '.join(dict.fromkeys(job.recipe.name for job in jobs))}: {', '.join(spec.varied()) or f'{spec.seeds} seeds'}"
+    found = training_study(jobs, store, spec.jobs, hardware, spec.cluster)
+    return report(found, title, unit_of(jobs, store)), jobs[0].folder.parent
 
 
 def _parts(text: str, option: str) -> tuple[str, str]:

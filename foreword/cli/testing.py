@@ -19,6 +19,12 @@ def score_runs(
         ),
     ],
     data: TaskData = None,
+    hard: Annotated[
+        bool,
+        typer.Option(
+            "--hard", help="Pairs: also where the second text alone gives the answer away (easy), and where not."
+        ),
+    ] = False,
     limit: Annotated[int | None, typer.Option(help="At most this many examples of each.")] = None,
     examples: Annotated[
         Path | None, typer.Option("--examples", help="Write every label and prediction here, as jsonl.")
@@ -40,7 +46,7 @@ def score_runs(
         raise Fault(f"--limit {limit}: give at least 1.")
     from foreword.basics.files import write_json, write_text
     from foreword.basics.progress import say, ticking
-    from foreword.compare import cross_dataset
+    from foreword.compare import artefacts, cross_dataset
     from foreword.tasks.labelled_task import load
 
     tasks = [load(word, data) for word in sets]
@@ -52,6 +58,8 @@ def score_runs(
         for place, (who, other) in enumerate(pairs):
             ticker.update(place / len(pairs), f"{who.name}  {other.name}")
             found.append(cross_dataset.cross(who, other, limit))
+            if hard:
+                found += artefacts.halves(found[-1], other)
     for name, cut in dict.fromkeys((one.name, one.cut()) for one, _ in pairs):
         if cut:
             say(f"{name}: {cut}")

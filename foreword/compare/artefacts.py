@@ -63,6 +63,19 @@ def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
     return Blind(side, seeing, commonest, control, above, tuple(easy), tuple(hard))
 
 
+def halves(whole: CrossResult, task: LabelledTask) -> list[CrossResult]:
+    """What a model scores where the second text alone gives the answer away, and where it does not (Gururangan et al. 2018).
+
+    The classifier that parts them has not seen the model.
+    """
+    if whole.joined:
+        return []  # other labels: what is right there is not what is right here
+    parted, asked = blind(task), {example.id for example, _ in whole.answers}
+    named = {"easy": parted.easy, "hard": parted.hard}
+    there = {name: [one for one in some if one.id in asked] for name, some in named.items()}
+    return [whole.of(some, f"{whole.task}, {name}") for name, some in there.items() if some]
+
+
 # --- cues ---------------------------------------------------------------------------------------------------
 
 

@@ -57,6 +57,25 @@ class CrossResult:
     joined: bool = False  # labels of one set or the other are called otherwise there
     answers: tuple[tuple[Example, Any], ...] = ()
 
+    def of(self, some: Sequence[Example], called: str) -> CrossResult:
+        """The same on some of its examples alone."""
+        wanted = {example.id for example in some}
+        return part_of(self, called, [one for one in self.answers if one[0].id in wanted])
+
+
+def part_of(whole: CrossResult, called: str, answers: Sequence[tuple[Example, Any]]) -> CrossResult:
+    gold, said = [str(example.label) for example, _ in answers], [str(guess) for _, guess in answers]
+    found = tuple(scored(("accuracy",), sorted({*gold, *said}), [example for example, _ in answers], said))
+    return replace(
+        whole,
+        task=called,
+        scores=found,
+        balanced=_balanced(gold, said),
+        commonest=Counter(gold).most_common(1)[0][1] / len(gold),
+        drop=None,
+        answers=(),
+    )
+
 
 def of_baseline(task: LabelledTask, baseline: Baseline) -> ScoredModel:
     answered = zip(task.test, baseline.predictions) if task.learn.has_classes else ()

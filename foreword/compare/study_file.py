@@ -19,6 +19,7 @@ from typing import Annotated, TypeVar
 
 from pydantic import BeforeValidator, Field
 
+from foreword.assembly import catalogue
 from foreword.basics import toml
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults
@@ -26,9 +27,10 @@ from foreword.basics.progress import say
 from foreword.basics.sections import Written, construct
 from foreword.basics.spec import Spec
 from foreword.compare.contenders import Plan
+from foreword.compare.starts import Start, trained_starts
 from foreword.compare.study import study
 from foreword.compare.study_report import report
-from foreword.compare.training_study import TrainingJob, training_jobs
+from foreword.compare.training_study import TrainingJob, rival_jobs, training_jobs
 from foreword.report import Report
 from foreword.tasks.example import groups
 from foreword.tasks.labelled_task import LabelledTask, load
@@ -52,7 +54,7 @@ class StudySpec(Spec):
 
     model: str = ""  # a run, its model folder, or a Hugging Face directory
     task: str = ""
-    recipe: str = ""  # a recipe's name or file
+    recipe: Several = ()  # a recipe's name or file; several, each with its size (gpt2:laptop), are compared with each other
     size: str = ""
     data: str = ""  # the folder of a known task's data; of training, a store or text
     out: str = ""
@@ -73,6 +75,10 @@ class StudySpec(Spec):
     network: str = ""  # of word vectors: the recipe whose token table they become
     init: str = Tuning.init
     aux: float = 0.0
+    starts: dict[
+        str, Start
+    ] = {}  # by name: recipes that are trained first, and then compared with each other and scratch
+    text: str = ""  # that they learn from; the task's own training texts by default
     compare: Several = ()  # scratch, shuffled, shuffled-labels, or another model's folder
     grid: bool = False  # BERT's learning rates and batch sizes; dev chooses
     restarts: int = 0  # of a seed that collapsed
@@ -87,12 +93,16 @@ class StudySpec(Spec):
 
     def faults(self) -> list[tuple[str, str]]:
         found = []
-        if bool(self.model) == bool(self.recipe):
-            found.append(("model", "a study has either a model to fine-tune or a recipe to train."))
-        if self.model and not self.task:
+        if (bool(self.model) or bool(self.starts)) == bool(self.recipe) or (self.model and self.starts):
+            found.append(("model", "a study has either a model (or starts) to fine-tune or a recipe to train."))
+        if (self.model or self.starts) and not self.task:
             found.append(("task", "a model is fine-tuned on a task, and none is given."))
         if self.recipe and not self.data:
             found.append(("data", "a recipe is trained on data, and none is given."))
+        if len(self.recipe) > 1 and (self.size or self.vary):
+            found.append(
+                ("recipe", "several recipes are compared as they are: a size stands behind each (gpt2:laptop).")
+            )
         other, said = (
             "fine-tuning" if self.recipe else "training",
             self.model_dump(exclude=EITHER, exclude_defaults=True),
@@ -105,7 +115,19 @@ class StudySpec(Spec):
     def settings(self) -> list[str]:
         """As --set takes them."""
         budget = [f'training.budget="{self.budget}"'] if self.budget else []
-        return [*(f"{key}={_written(value)}" for key, value in flat(self.set)), *budget]
+        return [*map("=".join, self.given()), *budget]
+
+    def given(self) -> list[tuple[str, str]]:
+        return [(key, _written(value)) for key, value in flat(self.set)]
+
+    def begun(self) -> dict[str, tuple[str, list[str]]]:
+        """By name, the recipe of each start and its settings."""
+        found = {}
+        for name, one in self.starts.items():
+            budget = [f'training.budget="{one.budget}"'] if one.budget else []
+            settings = [f"{key}={_written(value)}" for key, value in flat(one.set)]
+            found[name] = one.recipe, [*settings, f"training.seed={self.seed}", *budget]
+        return found
 
     def varied(self) -> list[str]:
         """As --vary takes them."""
@@ -132,10 +154,10 @@ def _written(value: object) -> str:
 def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
     """A study file, or a model or a recipe; `options` are laid over what the file says."""
     written = Written()
-    path = Path(subject)
+    path = catalogue.study(subject) or Path(subject)
     if path.suffix == ".toml" and path.is_file():
         values, lines = toml.read(path)
-        if {"model", "recipe"} & set(values):
+        if {"model", "recipe", "starts"} & set(values):
             written.lay_over(values, {key: f"{path}:{line}" for key, line in lines.items()})
     if not written.values:
         written.lay_over({"model" if path.is_dir() and options.get("task") else "recipe": subject}, {})
@@ -149,15 +171,22 @@ def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
 
 
 def training_runs(spec: StudySpec) -> list[TrainingJob]:
-    named = Path(spec.recipe).stem + (f"-{spec.size}" if spec.size else "") + "-study"
+    named = "-".join(Path(one).stem.replace(":", "-") for one in (*spec.recipe, spec.size) if one) + "-study"
     seeds, out = range(spec.seed, spec.seed + spec.seeds), Path(spec.out or f"runs/{named}")
-    return training_jobs(spec.recipe, spec.size, spec.settings(), spec.varied(), seeds, out)
+    if len(spec.recipe) > 1:
+        return rival_jobs(spec.recipe, [*map("=".join, spec.given())], spec.budget, seeds, out)
+    return training_jobs(spec.recipe[0], spec.size, spec.settings(), spec.varied(), seeds, out)
 
 
 def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[Report, Path]:
     """(what was found, where the runs are)"""
     data, dev, test = (Path(one) if one else None for one in (spec.data, spec.dev, spec.test))
-    task, model = load(spec.task, data, spec.kind, dev, test), Path(spec.model)
+    task, compare = load(spec.task, data, spec.kind, dev, test), spec.compare
+    model, out = Path(spec.model), Path(spec.out) if spec.out else None
+    if spec.starts:
+        out = out or Path(f"runs/{task.name}-starts-study")
+        model, *others = trained_starts(spec.begun(), task, spec.text, out, hardware).values()
+        compare = ("scratch", *map(str, others), *compare)
     labels = label_counts(spec.labels, task)
     rates, layers = learning_rates(spec.learning_rate), layer_counts(spec.layers)
     how = Tuning(
@@ -173,10 +202,10 @@ def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[R
         layers=_more(layers),
         rates=_more(rates),
         vary=tuple(spec.varied()),
-        **spec.model_dump(include={"seeds", "grid", "restarts", "compare", "ensemble", "jobs", "cluster"}),
+        compare=compare,
+        **spec.model_dump(include={"seeds", "grid", "restarts", "ensemble", "jobs", "cluster"}),
     )
-    named = f"{model.name}-{task.name}-study".replace("/", "-")
-    out = Path(spec.out or f"runs/{named}")
+    out = out or Path("runs", f"{model.name}-{task.name}-study".replace("/", "-"))
     return report(study(model, task, out, how, plan, hardware), out, model.name), out
 
 

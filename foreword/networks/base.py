@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
@@ -77,6 +79,13 @@ class Network(nn.Module):
     def reads_left_to_right(self) -> bool:
         """Whether no position looks at what stands behind it, so that padding there changes nothing."""
         return type(self).language_model is not Network.language_model
+
+    def units(self, state: State) -> Tensor | None:
+        """What is carried from token to token as one vector [batch, units]; None: nothing is, or its length differs."""
+
+    def clamped(self, values: Mapping[int, float]) -> AbstractContextManager[None]:
+        """While it lasts, these units of the memory have these values."""
+        raise TypeError(f"{type(self).__name__} carries no units along.")
 
     def draw(self, module: nn.Module) -> None:
         """Draw the weights of a head the way this network's own are drawn."""

@@ -1,12 +1,13 @@
-"""Features: a network that stays as it is, and what all its layers say mixed into one vector per position.
+"""Features: a network that stays as it is, and what its layers say combined into one vector per position.
 
-ELMo's way (Peters et al. 2018, eq. 1), over any network. What is learned is the mix, and what reads it.
+Mixed, over any network, in ELMo's way (Peters et al. 2018, eq. 1); or as in BERT's table 7 (Devlin et al. 2018).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, get_args
 
 import torch
 import torch.nn.functional as F
@@ -21,12 +22,22 @@ from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.tokens.vocabulary import Vocabulary
 
 READERS = Registry(
-    "reader", {"linear": "foreword.networks.features:Straight", "bilstm": "foreword.networks.features:BiLstm"}
+    "reader",
+    {
+        "linear": "foreword.networks.features:Straight",
+        "bilstm": "foreword.networks.features:BiLstm",
+        "esim": "foreword.networks.esim:Esim",
+    },
 )
+Combine = Literal["mix", "first", "last", "second-to-last", "sum-4", "concat-4"]
+COMBINES: tuple[str, ...] = get_args(Combine)
+NEEDED = {"second-to-last": 2, "sum-4": 4, "concat-4": 4}  # layers above the embeddings
 
 
 class ReaderSpec(Spec):
-    """What stands between the mix and a task's head."""
+    """What stands between the vectors of positions and a task's head."""
+
+    texts: ClassVar[int] = 1  # that an example must have
 
     def width_over(self, width: int) -> int:
         """Of what it makes of vectors this wide."""
@@ -49,7 +60,7 @@ class Straight(ReaderSpec):
 
 
 class AsItIs(nn.Module):
-    def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, real: Tensor | None, segments: Tensor | None = None) -> Tensor:
         return x
 
 
@@ -85,7 +96,7 @@ class BothEnds(nn.Module):
             inputs, width // 2, layers, batch_first=True, bidirectional=True, dropout=dropout if layers > 1 else 0.0
         )
 
-    def forward(self, x: Tensor, real: Tensor | None) -> Tensor:
+    def forward(self, x: Tensor, real: Tensor | None, segments: Tensor | None = None) -> Tensor:
         """x [batch, positions, inputs], real [batch, positions] -> [batch, positions, width]; padding is not read."""
         x = self.drop(x)
         if real is None:
@@ -116,16 +127,48 @@ class Mix(nn.Module):
         return self.scale * torch.stack(parts).sum(0)
 
 
+def combined(layers: Sequence[Tensor], how: str) -> list[Tensor]:
+    """Of all layers, the embeddings first, those that this way combines; vectors as wide as the last, but for "first"."""
+    alike = [layer for layer in layers if layer.size(-1) == layers[-1].size(-1)]
+    return {
+        "mix": alike,
+        "first": [layers[0]],
+        "last": [layers[-1]],
+        "second-to-last": [layers[-2]] if len(layers) > 1 else [],
+        "sum-4": list(layers[-4:]),
+        "concat-4": list(layers[-4:]),
+    }[how]
+
+
+class Fixed(nn.Module):
+    """Layers combined with nothing to learn."""
+
+    def __init__(self, how: str):
+        super().__init__()
+        self.how = how
+
+    def forward(self, layers: Sequence[Tensor]) -> Tensor:
+        """layers, each [..., width] -> [..., width], or four times as wide"""
+        return torch.cat(list(layers), -1) if self.how == "concat-4" else torch.stack(list(layers)).sum(0)
+
+
 class FeaturesSpec(NetworkSpec):
     kind: Literal["features"] = "features"
     chosen: ClassVar[Mapping[str, Registry]] = {"trunk": KINDS, "reader": READERS}
     trunk: SerializeAsAny[NetworkSpec]
     reader: SerializeAsAny[ReaderSpec] = Straight()
+    combine: Combine = "mix"
     norm: bool = False  # layers are normalised before they are mixed ("in some cases it also helped", section 3.2)
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
-        return self.trunk.reads
+        return self.trunk.reads | {"segments"}  # which text is which, for a reader of two
+
+    def faults(self) -> list[tuple[str, str]]:
+        there, needed = getattr(self.trunk, "layers", None), NEEDED.get(self.combine, 0)
+        if there is None or there >= needed:
+            return []
+        return [("combine", f"{self.combine} reads {needed} layers, and this network has {there}.")]
 
     @property
     def context(self) -> int | None:
@@ -139,24 +182,26 @@ class Features(Network):
     def __init__(self, spec: FeaturesSpec, vocabulary: Vocabulary):
         super().__init__()
         self.spec, self.trunk = spec, spec.trunk.build(vocabulary).requires_grad_(False).eval()
-        self.context, self.width = self.trunk.context, spec.reader.width_over(self.trunk.width)
-        self.mix = Mix(len(self.shown(Inputs(torch.zeros(1, 1, dtype=torch.long)))), spec.norm)
-        self.reader = spec.reader.build(self.trunk.width)
+        layers = self.shown(Inputs(torch.zeros(1, 1, dtype=torch.long)))
+        wide = layers[0].size(-1) * (len(layers) if spec.combine == "concat-4" else 1)
+        self.context, self.width = self.trunk.context, spec.reader.width_over(wide)
+        self.mix: nn.Module = Mix(len(layers), spec.norm) if spec.combine == "mix" else Fixed(spec.combine)
+        self.reader = spec.reader.build(wide)
         self.kept = FeatureCache()
 
     @property
     def reads(self) -> frozenset[str]:  # type: ignore[override]
-        return self.trunk.reads
+        return self.spec.reads
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
         layers = self.kept.of(inputs, self) if self.kept.room else self.shown(inputs)
-        return Output(self.reader(self.mix(layers), inputs.real), tuple(layers))
+        return Output(self.reader(self.mix(layers), inputs.real, inputs.segments), tuple(layers))
 
     @torch.no_grad()
     def shown(self, inputs: Inputs) -> list[Tensor]:
-        """The trunk's embeddings and layers; word vectors of another width than the layers' cannot be mixed with them."""
-        output = self.trunk(inputs)
-        return [layer for layer in (*output.layers[:-1], output.last) if layer.size(-1) == self.trunk.width]
+        """Those of the trunk's embeddings and layers that are combined."""
+        output = self.trunk(inputs if "segments" in self.trunk.reads else replace(inputs, segments=None))
+        return combined((*output.layers[:-1], output.last), self.spec.combine)
 
     def train(self, mode: bool = True) -> Features:
         super().train(mode)

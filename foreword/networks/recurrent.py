@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -15,7 +17,7 @@ from foreword.basics.spec import Spec
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.networks.language_model import NeuralReader
 from foreword.parts import BETWEEN, CELLS, WORDS
-from foreword.parts.cells import CellSpec, RecurrentDropout, Stack
+from foreword.parts.cells import CellSpec, Hold, RecurrentDropout, Stack, carried
 from foreword.parts.experts import BetweenSpec, Nothing
 from foreword.parts.words import TableSpec, WordsSpec, WordTable
 from foreword.tokens.vocabulary import Vocabulary
@@ -98,6 +100,14 @@ class RecurrentSpec(NetworkSpec):
         return Recurrent(self, vocabulary)
 
 
+def overwritten(units: Tensor, values: Mapping[int, float]) -> Tensor:
+    """units [batch, width], a copy of which has these values."""
+    units = units.clone()
+    for place, value in values.items():
+        units[:, place] = value
+    return units
+
+
 class Recurrent(Network):
     reads = frozenset({"ids", "real"})
 
@@ -139,6 +149,23 @@ class Recurrent(Network):
         for level, part in zip(levels[2:], self.cell.between or ()):
             level += part.parameters()
         return levels
+
+    def units(self, state: State) -> Tensor:
+        return torch.cat(carried(state), -1)
+
+    @contextmanager
+    def clamped(self, values: Mapping[int, float]) -> Iterator[None]:
+        widths = [part.size(-1) for part in carried(self.cell.start(1, self.table()))]
+        first, holds = 0, dict[int, Hold]()
+        for layer, width in enumerate(widths):
+            if mine := {unit - first: value for unit, value in values.items() if first <= unit < first + width}:
+                holds[layer] = partial(overwritten, values=mine)
+            first += width
+        self.cell.hold(holds)
+        try:
+            yield
+        finally:
+            self.cell.hold({})
 
     def draw(self, module: nn.Module) -> None:
         self.spec.initial.draw(module)

@@ -82,14 +82,14 @@ class FromExamples(Objective):
     outputs: ClassVar[int] = 2  # of the head, where labels do not say it
     reading: Reading = "first"
     dropout: float = 0.1  # before the last layer of the head
-    tells_padding: bool = False  # also to a causal network: for what reads its vectors from the other end
+    tells_padding: bool = False  # and which text is which, also to a causal network: for what reads its vectors
 
     @property
     def writes(self) -> frozenset[str]:  # type: ignore[override]
         if self.reading == "first":
             return frozenset({"ids", "real", "segments"})
         # a causal network never sees padding at the right
-        return frozenset({"ids", "real"} if self.tells_padding else {"ids"})
+        return frozenset({"ids", "real", "segments"} if self.tells_padding else {"ids"})
 
     @property
     def published(self) -> bool:
@@ -174,7 +174,7 @@ def laid_out(
     ids = padded([sequence.ids for sequence in laid], fill)
     real = there if (tells_padding or reading == "first") and not bool(there.all()) else None
     segments = None
-    if reading == "first":
+    if tells_padding or reading == "first":
         segments = padded([np.zeros_like(one.ids) if one.segments is None else one.segments for one in laid], 0)
     counts = tuple(len(one.sequences) for one in examples)
     return ExampleBatch(Inputs(ids, real, segments), targets, there=there, counts=counts, units=units)

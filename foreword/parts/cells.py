@@ -5,6 +5,7 @@ A layer reads [positions, batch, inputs] and a state of [batch, ...] tensors; it
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import torch
@@ -15,6 +16,16 @@ from torch.utils._pytree import tree_map
 from foreword.basics.spec import Spec
 
 State = Any
+Hold = Callable[[Tensor], Tensor]  # what a layer carries [batch, units] -> the same, some units overwritten
+
+
+def carried(state: Sequence[State]) -> list[Tensor]:
+    """What each layer carries along, [batch, units]: the cell of an LSTM, the one vector that others have."""
+    return [layer[-1] if isinstance(layer, tuple) else layer for layer in state]
+
+
+def held(hold: Hold | None, x: Tensor) -> Tensor:
+    return x if hold is None else hold(x)
 
 
 class RecurrentDropout(Spec):
@@ -71,10 +82,15 @@ class Stack(nn.Module):
         super().__init__()
         self.dropout, self.skips = dropout, skips
         self.between: Any = None  # what stands below each layer but the first; what it says is added
+        self.holds: Mapping[int, Hold] = {}  # by layer
 
     def start(self, batch: int, like: Tensor) -> State:
         """The state before anything is read, one for each layer."""
         raise TypeError(f"{type(self).__name__} has no start.")
+
+    def hold(self, holds: Mapping[int, Hold]) -> None:
+        """From now on, overwrite some of what these layers carry, before anything is made of it."""
+        self.holds = holds
 
     def levels(self) -> list[list[nn.Parameter]]:
         raise TypeError(f"{type(self).__name__} does not name its layers.")
@@ -120,6 +136,10 @@ class Layers(Stack):
     def start(self, batch: int, like: Tensor) -> State:
         return tuple(layer.start(batch, like) for layer in self.layers)
 
+    def hold(self, holds: Mapping[int, Hold]) -> None:
+        for number, layer in enumerate(self.layers):
+            layer.hold = holds.get(number)
+
     def levels(self) -> list[list[nn.Parameter]]:
         return [list(layer.parameters()) for layer in self.layers]
 
@@ -148,6 +168,8 @@ class SimpleCell(CellSpec):
 
 
 class Simple(nn.Module):
+    hold: Hold | None = None
+
     def __init__(self, width: int, bptt: int, activation: Squash = "sigmoid"):
         super().__init__()
         self.width, self.bptt, self.act = width, bptt, getattr(torch, activation)
@@ -161,7 +183,7 @@ class Simple(nn.Module):
         for t, now in enumerate(x.unbind(0)):
             if t % self.bptt == 0:
                 state = state.detach()
-            state = self.act(now + self.recurrent(state))
+            state = held(self.hold, self.act(now + self.recurrent(state)))
             outputs.append(state)
         return torch.stack(outputs), state
 

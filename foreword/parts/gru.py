@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foreword.parts.cells import CellSpec, RecurrentDropout, Stack, State
+from foreword.parts.cells import CellSpec, Hold, RecurrentDropout, Stack, State, held
 
 
 class GruCell(CellSpec):
@@ -48,6 +48,15 @@ class Gru(Stack):
         return [list(layer.parameters()) for layer in self.layers]
 
     def run(self, number: int, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+        if (hold := self.holds.get(number)) is None:
+            return self._read(number, x, state)
+        outputs = []
+        for now in x.split(1):
+            state = hold(self._read(number, now, state)[1])
+            outputs.append(state)
+        return torch.stack(outputs), state
+
+    def _read(self, number: int, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
         weights: list[Tensor] = list(self.layers[number].parameters())
         if self.dropout.weights and self.training:
             weights[1] = F.dropout(weights[1], self.dropout.weights)
@@ -57,6 +66,8 @@ class Gru(Stack):
 
 class GruLayer(nn.Module):
     """Reset before the recurrent matrix (Kiros et al. 2015, eq. 1-4). Gates: reset, update, candidate."""
+
+    hold: Hold | None = None
 
     def __init__(self, inputs: int, width: int):
         super().__init__()
@@ -73,6 +84,6 @@ class GruLayer(nn.Module):
         for now in self.inputs(x).unbind(0):
             r, z = (now[:, : 2 * self.width] + self.gates(state)).sigmoid().chunk(2, -1)
             g = (now[:, 2 * self.width :] + self.candidate(r * state)).tanh()
-            state = torch.lerp(state, g, z)  # (1 - z) * state + z * g
+            state = held(self.hold, torch.lerp(state, g, z))  # (1 - z) * state + z * g
             outputs.append(state)
         return torch.stack(outputs), state

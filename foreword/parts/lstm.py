@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foreword.parts.cells import CellSpec, RecurrentDropout, Stack, State
+from foreword.parts.cells import CellSpec, Hold, RecurrentDropout, Stack, State, held
 
 warnings.filterwarnings("ignore", message="LSTM with projections is not supported with oneDNN")  # it works all the same
 
@@ -73,13 +73,29 @@ class Lstm(Stack):
         weights: list[Tensor] = [getattr(self.lstm, name) for name in self.lstm._all_weights[number]]
         if self.dropout.weights and self.training:
             weights[1] = F.dropout(weights[1], self.dropout.weights)
+        if number in self.holds:
+            return self._holding(x, state, weights, self.holds[number])
         first = tuple(part[None].contiguous() for part in state)
         out, *after = torch.lstm(x, first, weights, True, 1, 0.0, self.training, False, False)
         return out, tuple(part[0] for part in after)
 
+    def _holding(self, x: Tensor, state: State, weights: list[Tensor], hold: Hold) -> tuple[Tensor, State]:
+        """Position by position: what the cell is overwritten with must be there before its output is made."""
+        (hidden, cell), outputs = state, []
+        into, recurrent, bias, other, *project = weights
+        for now in F.linear(x, into, bias):
+            i, f, g, o = (now + F.linear(hidden, recurrent, other)).chunk(4, -1)
+            cell = hold(f.sigmoid() * cell + i.sigmoid() * g.tanh())
+            hidden = o.sigmoid() * cell.tanh()
+            hidden = F.linear(hidden, project[0]) if project else hidden
+            outputs.append(hidden)
+        return torch.stack(outputs), (hidden, cell)
+
 
 class LstmLayer(nn.Module):
     """One layer, position by position. Gates in torch's order: input, forget, candidate, output."""
+
+    hold: Hold | None = None
 
     def __init__(
         self,
@@ -120,8 +136,11 @@ class LstmLayer(nn.Module):
 
     def update(self, gates: Tensor, cell: Tensor) -> tuple[Tensor, Tensor]:
         i, f, g, o = gates.chunk(4, -1)
-        cell = self.within(f.sigmoid() * cell + i.sigmoid() * g.tanh())
+        cell = self.kept(f.sigmoid() * cell + i.sigmoid() * g.tanh())
         return self.shown(o, cell), cell
+
+    def kept(self, cell: Tensor) -> Tensor:
+        return held(self.hold, self.within(cell))
 
     def shown(self, o: Tensor, cell: Tensor) -> Tensor:
         hidden = o.sigmoid() * cell.tanh()

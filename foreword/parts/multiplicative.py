@@ -7,7 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from foreword.parts.cells import CellSpec, as_wide, one_layer
+from foreword.parts.cells import CellSpec, Hold, as_wide, held, one_layer
 
 
 class MultiplicativeCell(CellSpec):
@@ -30,6 +30,8 @@ class MultiplicativeCell(CellSpec):
 
 
 class Multiplicative(nn.Module):
+    hold: Hold | None = None
+
     def __init__(self, width: int, factors: int):
         super().__init__()
         self.width, self.factors = width, factors
@@ -47,7 +49,7 @@ class Multiplicative(nn.Module):
         outputs = []
         for now in x.unbind(0):
             chosen, added = now.split([self.factors, self.width], -1)
-            state = (self.recurrent(chosen * self.to_factors(state)) + added).tanh()
+            state = held(self.hold, (self.recurrent(chosen * self.to_factors(state)) + added).tanh())
             outputs.append(state)
         return torch.stack(outputs), state
 
@@ -77,6 +79,8 @@ class TensorCell(CellSpec):
 
 
 class TensorRnn(nn.Module):
+    hold: Hold | None = None
+
     def __init__(self, width: int):
         super().__init__()
         self.width = width
@@ -90,6 +94,6 @@ class TensorRnn(nn.Module):
         for now in x.unbind(0):
             matrix, added = now.split([self.width**2, self.width], -1)
             chosen = matrix.unflatten(-1, (self.width, self.width))
-            state = ((chosen @ state[..., None])[..., 0] + added + self.bias).tanh()
+            state = held(self.hold, ((chosen @ state[..., None])[..., 0] + added + self.bias).tanh())
             outputs.append(state)
         return torch.stack(outputs), state

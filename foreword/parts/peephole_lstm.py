@@ -38,5 +38,5 @@ class PeepholeLayer(LstmLayer):
             limit = self.gradient_clip * self.gradient_scale
             gates.register_hook(lambda slope: slope.clamp(-limit, limit))
         (i, f, g, o), (look_i, look_f, look_o) = gates.chunk(4, -1), self.peepholes
-        new = self.within((f + look_f * cell).sigmoid() * cell + (i + look_i * cell).sigmoid() * g.tanh())
+        new = self.kept((f + look_f * cell).sigmoid() * cell + (i + look_i * cell).sigmoid() * g.tanh())
         return self.shown(o + look_o * new, new), new  # the output gate sees the new cell, the others the old one

@@ -6,7 +6,10 @@ Report("GPT-2 on MRPC", ["Accuracy 84.1 on test."], [Section("Results", table)])
 
 from __future__ import annotations
 
+import itertools
 import json
+import os
+import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +20,9 @@ from foreword.basics.files import write_json, write_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+LINE = 110  # characters of a line in the terminal
 
 
 @dataclass(frozen=True)
@@ -93,6 +99,38 @@ class Sample(PageOnly):
 
 
 @dataclass(frozen=True)
+class HeatMap:
+    """A text, each character coloured by a number from -1 (blue) to 1 (orange)."""
+
+    characters: Sequence[tuple[str, float]]
+    kind = "heat"
+
+    @property
+    def pieces(self) -> list[tuple[str, float]]:
+        """Characters of one colour together; strengths in tenths."""
+        tenths = [(sign, max(-10, min(10, round(10 * value)))) for sign, value in self.characters]
+        groups = itertools.groupby(tenths, key=lambda one: one[1])
+        return [("".join(sign for sign, _ in some), tenth / 10) for tenth, some in groups]
+
+    def terminal(self) -> Iterator[str]:
+        """In colour; where there is none, a line of signs below: + and - for more than a third of the way."""
+        yield ""
+        if sys.stdout.isatty() and not os.environ.get("NO_COLOR"):
+            yield "".join(f"\033[48;5;{_shade(value)}m\033[38;5;16m{text}\033[0m" for text, value in self.pieces)
+            return
+        text = "".join(" " if sign.isspace() else sign for sign, _ in self.characters)
+        signs = "".join("+" if value > 1 / 3 else "-" if value < -1 / 3 else "." for _, value in self.characters)
+        for at in range(0, len(text), LINE):
+            yield text[at : at + LINE]
+            yield signs[at : at + LINE]
+
+
+def _shade(value: float) -> int:
+    """Of the 256 colours of a terminal: white, towards orange or blue."""
+    return ((231, 223, 216, 209, 202) if value > 0 else (231, 195, 153, 111, 75))[min(4, round(4 * abs(value)))]
+
+
+@dataclass(frozen=True)
 class Continuations:
     """A prompt, and how it goes on according to each of several."""
 
@@ -105,7 +143,7 @@ class Continuations:
         yield ""
         for name, text in {"": self.prompt, **self.texts}.items():
             words, margin = " ".join(text.split()), " " * (width + 2)
-            yield textwrap.fill(words, 110, initial_indent=f"{name:>{width}}  ", subsequent_indent=margin)
+            yield textwrap.fill(words, LINE, initial_indent=f"{name:>{width}}  ", subsequent_indent=margin)
 
 
 @dataclass(frozen=True)
@@ -117,7 +155,7 @@ class Facts(PageOnly):
     kind = "facts"
 
 
-Block = Text | Table | Plot | Sample | Continuations | Facts
+Block = Text | Table | Plot | Sample | HeatMap | Continuations | Facts
 
 
 class Section:

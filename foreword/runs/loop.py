@@ -101,7 +101,7 @@ class RunLoop:
 
     def _clock(self) -> float:
         """The first rank's clock. Whether any rank was asked to stop is agreed on with it, so that all stop at one step."""
-        now, stopping = self.ranks.pulse(self.asked)
+        now, stopping = self.ranks.pulse(self.asked, self.trainer.budget.cores)
         self.trainer.stopping = self.trainer.stopping or stopping
         return now
 

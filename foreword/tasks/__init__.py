@@ -19,6 +19,7 @@ SOURCES = Registry(
         "slashed": "foreword.tasks.formats.conll:Slashed",
         "arithmetic": "foreword.tasks.generators.arithmetic:Arithmetic",
         "scramble": "foreword.tasks.generators.scramble:Scramble",
+        "endings": "foreword.tasks.generators.endings:Endings",
     },
 )
 

@@ -61,9 +61,9 @@ class Ranks:
         """What each rank says."""
         return [value]
 
-    def pulse(self, stopping: bool) -> tuple[float, bool]:
-        """The time by the first rank's clock, and whether any rank was asked to stop."""
-        return time.monotonic(), stopping
+    def pulse(self, stopping: bool, cores: bool = False) -> tuple[float, bool]:
+        """The time by the first rank's clock, or the work of all ranks' cores, and whether any rank was asked to stop."""
+        return time.process_time() if cores else time.monotonic(), stopping
 
     def check_shares(self, accumulates: bool, sizes: Mapping[str, int]) -> None:
         """A step can be shared out: the learner says so, and of batches of these sizes each rank has as many rows as others."""
@@ -156,8 +156,9 @@ class Replicas(Ranks):
     def agree(self, decision: bool) -> bool:
         return bool(self.sum(torch.tensor([decision and self.rank == 0]))[0])
 
-    def pulse(self, stopping: bool) -> tuple[float, bool]:
-        now, asked = self.sum(torch.tensor([0.0 if self.rank else time.monotonic(), stopping], dtype=torch.float64))
+    def pulse(self, stopping: bool, cores: bool = False) -> tuple[float, bool]:
+        mine = time.process_time() if cores else 0.0 if self.rank else time.monotonic()
+        now, asked = self.sum(torch.tensor([mine, stopping], dtype=torch.float64))
         return float(now), bool(asked)
 
     def check_shares(self, accumulates: bool, sizes: Mapping[str, int]) -> None:

@@ -73,7 +73,8 @@ class GptFormat(InputFormat):
         parts: list[np.ndarray] = []
         for name, text in zip(["[start]", *["[delimiter]"] * (len(texts) - 1)], texts):
             parts += [np.asarray([tokenizer.special(name)]), text]
-        return EncodedText(np.concatenate([*parts, [tokenizer.special("[extract]")]]).astype(np.int64))
+        ids = np.concatenate([*parts, [tokenizer.special("[extract]")]]).astype(np.int64)
+        return EncodedText(ids, (np.arange(len(ids)) > len(texts[0])).astype(np.int64) if len(texts) > 1 else None)
 
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
         return " ".join(texts), answer  # nothing separates text and question

@@ -3,14 +3,42 @@
 from __future__ import annotations
 
 from foreword.basics.files import JsonObject
-from foreword.basics.messages import Fault, Faults
+from foreword.basics.messages import Fault, Faults, did_you_mean
+from foreword.networks.features import COMBINES, READERS
+from foreword.tasks.labelled_task import LabelledTask
 
 RATE = 1e-3  # Adam, at a constant rate: AllenNLP's configuration of ELMo for names (ner_elmo.jsonnet)
 
 
-def over(network: JsonObject, reader: str) -> JsonObject:
-    """The settings of a network that freezes this one, or what this one froze, and reads all its layers."""
-    return {"kind": "features", "trunk": network.get("trunk", network), "reader": {"kind": reader}}
+def over(network: JsonObject, words: str) -> JsonObject:
+    """The settings of a network that freezes this one, or what this one froze, and reads its layers."""
+    combine, reader = ways(words)
+    trunk = network.get("trunk", network)
+    return {"kind": "features", "trunk": trunk, "combine": combine, "reader": {"kind": reader}}
+
+
+def ways(words: str) -> tuple[str, str]:
+    """'concat-4:bilstm' -> which layers, and who reads them; what is not said is mix and linear."""
+    combine, reader = "mix", "linear"
+    for word in words.split(":"):
+        if word in COMBINES:
+            combine = word
+        elif word in READERS.names():
+            reader = word
+        else:
+            known = (*COMBINES, *READERS.names())
+            raise Fault(
+                f"--features {words}: {word!r} is not one of {', '.join(known)}.{did_you_mean(word, known)}",
+                "Which layers, who reads them, or both: --features mix, --features bilstm, --features concat-4:bilstm",
+            )
+    return combine, reader
+
+
+def check_texts(words: str, task: LabelledTask) -> None:
+    """A reader of two texts needs two."""
+    _, reader = ways(words)
+    if len(task.learn.reads) < READERS.find(reader).texts:
+        raise Fault(f"--features {words}: {reader} aligns two texts, and {task.name} is {task.learn.in_words}.")
 
 
 def learning(rate: float | None) -> JsonObject:

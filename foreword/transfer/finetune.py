@@ -39,6 +39,7 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
     network: JsonObject = values["network"]
     if how.features:
         network = values["network"] = features.over(network, how.features)
+        features.check_texts(how.features, task)
     trunk, frozen = network.get("trunk", network), "trunk" in network
     if frozen:
         features.check(how.aux, how.layers)

@@ -40,6 +40,7 @@ from foreword.transfer.label_subset import label_subset
 from foreword.transfer.model_card import card, shared_card
 from foreword.transfer.over_vectors import network_over
 from foreword.transfer.tuning import Tuning
+from foreword.vectors.words import is_vectors
 
 FEW = 100  # steps: below, a network has hardly moved (Mosbach et al. 2021 take far more)
 
@@ -82,7 +83,7 @@ class Subject:
 
 def opened(model: str | Path, how: Tuning | None = None) -> Loaded:
     """A model that can be fine-tuned; word vectors as the token table of a network."""
-    if how and how.network:
+    if how and how.network and is_vectors(Path(model)):
         return network_over(Path(model), how.network, how.settings, how.seed)
     loaded = open_model(model)
     if not isinstance(loaded.model, Model) or loaded.tokenizer is None:

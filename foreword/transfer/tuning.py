@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foreword.basics.messages import Fault, did_you_mean
-from foreword.networks.features import READERS
+from foreword.transfer.features import ways
 from foreword.transfer.initial_weights import INITS
 
 
@@ -22,7 +22,7 @@ class Tuning:
     patience: int | None = None  # evaluations without a better one after which it ends; None: it never does
     settings: tuple[str, ...] = ()  # as --set
     network: str = ""  # of word vectors: the recipe whose token table they become, with its size as gpt2:laptop
-    features: str = ""  # the trunk is frozen, and its layers, mixed, are read so: linear, bilstm
+    features: str = ""  # the trunk is frozen, and its layers, combined, are read so: mix, concat-4:bilstm
 
     def check(self) -> None:
         faults = [
@@ -37,9 +37,7 @@ class Tuning:
         ]
         if self.init not in INITS:
             faults.append(f"init must be one of {', '.join(INITS)}.{did_you_mean(self.init, INITS)}")
-        if self.features not in ("", *READERS.names()):
-            faults.append(
-                f"features must be one of {', '.join(READERS.names())}.{did_you_mean(self.features, READERS.names())}"
-            )
         if faults:
             raise Fault(" ".join(faults))
+        if self.features:
+            ways(self.features)

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.program import run
+from tests.cli.test_finetune import toy
+from tests.trunks import folder
 
 CUES = {"yes": "outdoors", "maybe": "tall", "no": "nobody"}
 
@@ -68,3 +70,33 @@ def test_bad_input_is_said_and_nothing_is_written(files, tmp_path):
     assert f"{broken}:5\n    this row has no label." in said
     assert f"{broken}:7\n    this row has no label." in said
     assert not out.exists()
+
+
+def test_a_model_is_probed_on_a_task(tmp_path):
+    """Layers, units, a map, a word in context and a clamped unit, each from the command line."""
+    base, data = folder("lstm", tmp_path / "base"), toy(tmp_path / "toy.csv")
+    out = run("probe", base, data, "--labels", 40, "--out", tmp_path / "layers").right()
+    assert "layer 0 (embeddings)" in out
+    assert (tmp_path / "layers/report.html").is_file()
+    found = run("probe", base, data, "--units", "--text", "the film was good", "--out", tmp_path / "units").right()
+    assert "the film was good" in found
+    unit = json.loads((tmp_path / "units/probe.json").read_text(encoding="utf-8"))["units"][0]["unit"]
+    assert f"--clamp {unit}=" in found
+    said = run(
+        "probe", base, data, "--near", "film", "--text", "the film was good", "--text", "a bad film", "--json"
+    ).right()
+    assert len(json.loads(said)["nearest"]) == 2
+    assert "nearest texts guess the label" in run("probe", base, data, "--map").right()
+    run("generate", base, "the film", "--max-tokens", 3, "--clamp", f"{unit}=+1.0", "--json").right()
+    assert "--clamp film: write UNIT=VALUE" in run("generate", base, "the", "--clamp", "film").fault()
+    assert "9999 is not one of them" in run("generate", base, "the", "--clamp", "9999=1").fault()
+    assert "is about a model" in run("probe", data, "--units").fault()
+    assert "is probed on a task" in run("probe", base).fault()
+    assert "--near compares a word in sentences" in run("probe", base, data, "--near", "film").fault()
+
+
+def test_pairs_with_one_word_changed_are_scored(files, tmp_path):
+    planted, _ = files
+    said = run("probe", planted, "--make-breaking", tmp_path / "breaking.jsonl").right()
+    assert "pairs (" in said
+    assert '"category"' in (tmp_path / "breaking.jsonl").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ from foreword.assembly import loader
 from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault
 from foreword.exchange import hugging_face
+from foreword.networks.base import Inputs
 from foreword.runs.train import train
 from tests.tiny import tiny
 
@@ -209,3 +210,21 @@ def test_a_model_with_a_memory_says_how_far_it_sees(stores, tmp_path):
         "a token sees at most the 32 tokens before it"
         in foreword.load(run.path).score("The class of an object. " * 20).policy
     )
+
+
+def test_clamped_units_keep_their_value_while_it_writes(opened):
+    lstm, seen = opened["lstm"], []
+    network = lstm.with_heads.network
+    width = network.units(network(Inputs(torch.zeros(1, 1, dtype=torch.long))).state).size(-1)
+    watch = network.register_forward_hook(lambda _, given, output: seen.append(network.units(output.state)[:, 3]))
+    written = lstm.continuations(["A class", "the"], max_tokens=5, clamp={3: 2.5, width - 1: -1.0})
+    watch.remove()
+    assert len(written) == 2
+    assert torch.equal(torch.stack(seen[1:]), torch.full((5, 2), 2.5)), "the first call asked for the units"
+    assert lstm.generate("A class", max_tokens=5) == lstm.generate("A class", max_tokens=5, clamp={})
+    with pytest.raises(Fault, match=f"has units 0 to {width - 1}; {width} is not one of them"):
+        lstm.generate("A", clamp={width: 1.0})
+    with pytest.raises(Fault, match="carries no units from token to token"):
+        opened["gpt2"].generate("A", clamp={0: 1.0})
+    with pytest.raises(Fault, match="is no network"):
+        opened["bigram"].generate("A", clamp={0: 1.0})

@@ -24,14 +24,19 @@ from foreword.basics.messages import Fault
         ("10min", 600, "seconds"),
         ("2h", 7200, "seconds"),
         ("1d", 86400, "seconds"),
+        ("90core-s", 90, "seconds"),
+        ("10core-m", 600, "seconds"),
     ],
 )
 def test_a_budget_reads_as_a_person_writes_it(written, amount, unit):
     found = Budget.parse(written)
     assert (found.amount, found.unit) == (amount, unit)
+    assert found.cores == ("core" in str(written))
 
 
-@pytest.mark.parametrize("written", ["", "ten", "-5", "0", "5 parsecs", "1.2.3", "m", "0s", "1e", "５"])
+@pytest.mark.parametrize(
+    "written", ["", "ten", "-5", "0", "5 parsecs", "1.2.3", "m", "0s", "1e", "５", "5core", "5core-tok"]
+)
 def test_anything_else_is_a_fault_that_says_what_a_budget_is(written):
     with pytest.raises(Fault, match="is not a budget"):
         Budget.parse(written)

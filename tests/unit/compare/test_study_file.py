@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from foreword.assembly import loader
 from foreword.basics.messages import Fault
 from foreword.compare.study_file import _listed, label_counts, layer_counts, learning_rates, read_study, training_runs
 from tests.labelled import task
@@ -44,7 +45,28 @@ def test_a_recipe_is_trained(tmp_path: Path) -> None:
     assert {job.recipe.training.budget for job in jobs} == {"5"}
     recipe = tmp_path / "mine.toml"
     recipe.write_text('name = "mine"\nextends = "gpt2"\n', encoding="utf-8")
-    assert read_study(str(recipe), {"data": "text"}).recipe == str(recipe), "a recipe's file is no study"
+    assert read_study(str(recipe), {"data": "text"}).recipe == (str(recipe),), "a recipe's file is no study"
+
+
+def test_several_recipes_stand_with_their_sizes(tmp_path: Path) -> None:
+    spec = read_study("bigram,nplm:laptop", {"data": "text", "seeds": 2, "budget": "5", "out": str(tmp_path)})
+    assert [job.folder.name for job in training_runs(spec)] == ["bigram_seed-0", "nplm_seed-0", "nplm_seed-1"]
+    with pytest.raises(Fault, match="a size stands behind each"):
+        read_study("bigram,nplm", {"data": "text", "size": "laptop"})
+
+
+def test_studies_that_come_with_foreword(tmp_path: Path) -> None:
+    ladder = read_study("ladder", {"data": "text", "out": str(tmp_path), "seeds": 1})
+    assert [job.rival for job in training_runs(ladder)][::6] == ["kneser-ney", "gpt2"]
+    assert {job.recipe.tokenizer.kind for job in training_runs(ladder)} == {"word"}
+    in_bytes = read_study("ladder", {"data": "text", "out": str(tmp_path), "set": {"tokenizer": '{ kind = "byte" }'}})
+    assert {job.recipe.tokenizer.kind for job in training_runs(in_bytes)} == {"byte"}
+    dai_le = read_study("dai-le", {"task": "reviews.csv"})
+    assert (dai_le.task, dai_le.model, dai_le.settings()) == ("reviews.csv", "", ["objective.read=mean"])
+    name, settings = dai_le.begun()["language-model"]
+    assert loader.load(*name.split(":"), settings).tokenizer.kind == "word"
+    with pytest.raises(Fault, match="either a model .or starts. to fine-tune or a recipe"):
+        read_study("dai-le", {"model": "runs/x"})
 
 
 def test_everything_wrong_is_said_with_its_place(tmp_path: Path) -> None:

@@ -7,8 +7,18 @@ import pytest
 from foreword.basics.messages import Fault, RunFailed
 from foreword.compare import parallel
 from foreword.compare.contenders import combinations, short_name
-from foreword.compare.training_study import Trained, report, training_jobs, training_study
+from foreword.compare.training_study import (
+    TEST_BYTES,
+    Trained,
+    report,
+    rival_jobs,
+    training_jobs,
+    training_study,
+    unit_of,
+)
+from foreword.evaluate.held_out import Corpus, score_corpus
 from foreword.runs.folder import RunFolder
+from foreword.runs.opening import TrainedModel
 from foreword.training.hardware import Hardware
 
 SMALL = [
@@ -108,3 +118,22 @@ def test_no_more_than_fit_and_none_for_little_work(monkeypatch, capsys):
 def test_the_pace_is_of_real_steps(stores, tmp_path):
     job = training_jobs("gpt2", "laptop", SMALL, [], [0], tmp_path)[0]
     assert parallel.tokens_a_second(job.trial(stores["byte_bpe"], Hardware(prefetch=False)).loop, 1) > 0
+
+
+@pytest.mark.thorough
+def test_several_recipes_are_scored_on_test_and_counts_are_made_once(stores, tmp_path):
+    names = ["bigram", "nplm:laptop", "rnnlm:laptop"]
+    every = rival_jobs(names, ["training.evaluate=1.0"], "2", range(2), tmp_path / "ladder")
+    folders = ["bigram_seed-0", "nplm_seed-0", "nplm_seed-1", "rnnlm_seed-0", "rnnlm_seed-1"]
+    assert [job.folder.name for job in every] == folders
+    assert {job.recipe.training.budget for job in every if job.rival != "bigram"} == {"2"}
+    found = {one.rival: one for one in training_study(every, stores["byte_bpe"], parallel=1)}
+    assert {name: len(one.seeds) for name, one in found.items()} == {"bigram": 1, "nplm": 2, "rnnlm": 2}
+    for job in every:
+        model = TrainedModel.opened(job.folder)
+        wanted = score_corpus(model, Corpus(stores["byte_bpe"], "test", limit=TEST_BYTES)).score.bits_per_byte
+        assert wanted == pytest.approx(found[job.rival].seeds[job.seed])
+    assert unit_of(every, stores["byte_bpe"]) == "bits per byte of 200 kB of test text"
+    rows = report(list(found.values()), "ladder", "bits").sections[0].blocks[0].rows
+    assert rows[0][:2] == ("recipe", "test")
+    assert {len(row) for row in rows} == {len(rows[0])}

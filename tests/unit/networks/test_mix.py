@@ -185,3 +185,38 @@ def test_no_more_is_kept_than_there_is_room_for() -> None:
     made(Inputs(ids(4)))
     assert len(made.kept.rows) == 2
     assert made.kept.bytes == made.kept.room
+
+
+# --- layers as in BERT's table ------------------------------------------------------------------------------------------
+
+
+def read_as(combine: str, layers: int = 4) -> tuple[Features, list[Tensor], Inputs]:
+    recipe = trunk("bert", f"network.layers={layers}").recipe
+    torch.manual_seed(3)
+    spec = FeaturesSpec(trunk=recipe.network, combine=combine)  # type: ignore[arg-type]
+    made, inputs = spec.build(tokenizer(FAMILIES["bert"]).vocabulary()).double().eval(), Inputs(ids())
+    alone = made.trunk(inputs)
+    return made, [*alone.layers[:-1], alone.last], inputs
+
+
+@pytest.mark.parametrize("combine", ["first", "last", "second-to-last", "sum-4", "concat-4"])
+def test_layers_are_combined_as_their_name_says(combine: str) -> None:
+    made, layers, inputs = read_as(combine)
+    wanted = {
+        "first": layers[0],
+        "last": layers[4],
+        "second-to-last": layers[3],
+        "sum-4": layers[1] + layers[2] + layers[3] + layers[4],
+        "concat-4": torch.cat([layers[1], layers[2], layers[3], layers[4]], -1),
+    }
+    assert torch.allclose(made(inputs).last, wanted[combine], atol=1e-12)
+    assert made.width == made(inputs).last.size(-1)
+    made.kept.room = 10**6
+    assert torch.allclose(made(inputs).last, wanted[combine], atol=1e-12), "kept features are the same"
+    assert not list(made.mix.parameters()), "there is nothing to learn in it"
+
+
+def test_more_layers_than_there_are_is_a_fault() -> None:
+    assert FeaturesSpec(trunk=trunk("bert").recipe.network, combine="sum-4").faults() == [
+        ("combine", "sum-4 reads 4 layers, and this network has 2.")
+    ]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from foreword.parts.cells import RecurrentDropout, SimpleCell
+from foreword.parts.cells import RecurrentDropout, SimpleCell, carried
 from foreword.parts.gru import GruCell
 from foreword.parts.layer_norm_lstm import LayerNormLstmCell
 from foreword.parts.lstm import LstmCell
@@ -278,3 +278,27 @@ def test_dropout_falls_where_it_is_said():
     assert not torch.equal(dropped, last(cell, y)[0][-1])
     cell.eval()
     assert torch.equal(last(cell, y)[0][-1], last(cell, y)[0][-1])
+
+
+@every_cell
+def test_what_is_held_is_there_before_the_output_is_made(name):
+    """Held at what it was anyway, nothing changes; held elsewhere, the output is that of a cell that was there."""
+    cell, x = made(name)
+    state, there = cell.start(2, x), []
+    for now in x.split(1, dim=1):
+        _, state = cell(now, state)
+        there.append(carried(state)[0])
+    (free,), end = last(cell, x)
+    again = iter(there)
+    cell.hold({0: lambda units: next(again).clone()})
+    (same,), after = last(cell, x)
+    assert torch.allclose(same, free, atol=1e-12)
+    assert torch.allclose(carried(after)[0], carried(end)[0], atol=1e-12)
+    cell.hold({0: lambda units: torch.full_like(units, 0.25)})
+    (other,), after = last(cell, x)
+    assert torch.equal(carried(after)[0], torch.full_like(there[0], 0.25))
+    assert not torch.allclose(other, free, atol=1e-3)
+    if name in ("lstm", "peepholes", "mlstm"):
+        assert (other.abs() <= torch.tensor(0.25).tanh() + 1e-12).all(), "h = o * tanh(c) of the c that is held"
+    cell.hold({})
+    assert torch.equal(last(cell, x)[0][0], free)

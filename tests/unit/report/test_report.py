@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from foreword.report import Facts, Plot, Report, Sample, Section, Table, Text
+from foreword.report import Facts, HeatMap, Plot, Report, Sample, Section, Table, Text
 from foreword.report.plots import bars, curves
 
 
@@ -102,3 +102,18 @@ def test_a_plot_is_drawn_on_axes_of_its_own() -> None:
     assert re.search(r"rotate\(-0[^>]*>across<", drawn)
     assert drawn.startswith("<svg")
     assert len(seen) == 1
+
+
+def test_a_heat_map_in_colour_and_without(capsys, monkeypatch) -> None:
+    heat = HeatMap([("a", 0.0), ("b", 0.02), ("<", 1.0), ("d", 1.7), (" ", -0.5), ("e", -0.5)])
+    assert heat.pieces == [("ab", 0.0), ("<d", 1.0), (" e", -0.5)]
+    assert list(heat.terminal()) == ["", "ab<d e", "..++--"]
+    page = Report("t", [], [Section("s", heat)]).html()
+    assert '<span style="background: rgba(217, 98, 43, 1.0)">&lt;d</span>' in page
+    assert '<span style="background: rgba(74, 124, 155, 0.5)"> e</span>' in page
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    coloured = list(heat.terminal())[1]
+    assert "\033[48;5;202m" in coloured
+    assert re.sub(r"\033\[[0-9;]*m", "", coloured) == "ab<d e"
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert list(heat.terminal())[2] == "..++--"

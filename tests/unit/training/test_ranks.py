@@ -108,13 +108,14 @@ def test_three_processes_count_agree_and_share_rows_unevenly(tmp_path):
             "first": ranks.first({"who": rank}),
             "agree": ranks.agree(rank == 0),
             "asked": ranks.pulse(rank == 2)[1],
+            "work": ranks.pulse(False, cores=True)[0] >= ranks.total({"work": 0.0})["work"],
             "own": len(own),
             "all": ranks.all_rows(own).tolist(),
         }
 
     found = on_ranks(3, work, tmp_path / "group")
     assert [one.pop("own") for one in found] == [2, 2, 3]
-    said = {"total": {"a": 3, "b": 30}, "least": 3, "first": {"who": 0}, "agree": True, "asked": True}
+    said = {"total": {"a": 3, "b": 30}, "least": 3, "first": {"who": 0}, "agree": True, "asked": True, "work": True}
     assert found == [said | {"all": rows.tolist()}] * 3
 
 

@@ -21,6 +21,7 @@ from foreword.networks.base import Inputs
 from foreword.networks.features import Features
 from foreword.runs.loop import RunLoop
 from foreword.runs.opening import open_model
+from foreword.transfer.features import ways
 from foreword.transfer.finetune import finetune, recipe_for
 from foreword.transfer.inference import head_scores
 from foreword.transfer.initial_weights import initial_model
@@ -256,3 +257,27 @@ def test_a_study_refuses_what_is_for_whole_networks(tmp_path: Path) -> None:
     assert "--grid tries rates for the whole network" in str(found.value)
     assert "--layers re-initialises the others" in str(found.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_layers_and_readers_are_said_in_either_order() -> None:
+    assert [ways(words) for words in ("mix", "bilstm", "concat-4:bilstm", "esim:first")] == [
+        ("mix", "linear"),
+        ("mix", "bilstm"),
+        ("concat-4", "bilstm"),
+        ("first", "esim"),
+    ]
+    with pytest.raises(Fault, match="'second' is not one of"):
+        Tuning(features="second").check()
+    with pytest.raises(Fault, match="sum-4 reads 4 layers, and this network has 2"):
+        recipe_for(base("gpt2"), task("classify"), Tuning(features="sum-4"))
+    with pytest.raises(Fault, match="esim aligns two texts, and .* is single-text classification"):
+        recipe_for(base("gpt2"), task("classify"), Tuning(features="esim"))
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("family", ["gpt2", "bert", "lstm"])
+def test_two_texts_are_aligned_over_any_trunk(family: str, tmp_path: Path) -> None:
+    how = replace(QUICK, features="first:esim", settings=("network.reader.width=8",))
+    run = finetune(folder(family, tmp_path / "base"), task("pair"), tmp_path / "run", how)
+    assert run.passport()["finished"]
+    assert len(Predictor(run.path).predict(task("pair").test).labels) == len(task("pair").test)

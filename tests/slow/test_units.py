@@ -1,0 +1,92 @@
+"""The sentiment neuron, planted: reviews whose hidden polarity chooses words, a multiplicative LSTM that is never told, and its units.
+
+Measured once (2026-11-18, 32 units): see docs/lineage/mlstm.md.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import foreword
+from foreword.assembly import loader
+from foreword.basics.seeds import chance
+from foreword.compare import units
+from foreword.runs.train import train
+from foreword.tasks.labelled_task import LabelledTask, load
+from foreword.tokens.build import build_store
+from foreword.training.hardware import Hardware
+
+pytestmark = pytest.mark.slow
+GOOD = ("lovely", "great", "fine", "superb", "funny", "warm", "clever", "moving")
+BAD = ("dreadful", "poor", "awful", "dull", "silly", "cold", "clumsy", "boring")
+THINGS = ("film", "story", "cast", "music", "ending", "dialogue", "plot", "scenery")
+SAMPLES = 40
+
+
+def review(good: bool, dice: np.random.Generator) -> str:
+    words = GOOD if good else BAD
+    return " ".join(
+        f"the {THINGS[dice.integers(len(THINGS))]} was {words[dice.integers(len(words))]} ."
+        for _ in range(int(dice.integers(2, 6)))
+    )
+
+
+def lexicon(text: str) -> int:
+    """Who has never seen the model: good words minus bad ones."""
+    said = text.split()
+    return sum(word in GOOD for word in said) - sum(word in BAD for word in said)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("units")
+    dice = chance(21)
+    (folder / "text.txt").write_text("".join(review(n % 2 == 0, dice) + "\n" for n in range(3000)), encoding="utf-8")
+    settings = [
+        "network.width=32",
+        "network.embedding=16",
+        'tokenizer={ kind = "word" }',
+        "batches.length=24",
+        "training.optimizer.learning_rate=1e-2",
+        'training.budget="600"',
+    ]
+    recipe = loader.load("mlstm", "laptop", settings)
+    build_store([folder / "text.txt"], folder / "store", recipe.tokenizer, documents="line", workers=1)
+    train(recipe, folder / "store", folder / "run", hardware=Hardware())
+    return folder / "run"
+
+
+@pytest.fixture(scope="module")
+def task(tmp_path_factory: pytest.TempPathFactory) -> LabelledTask:
+    folder, dice = tmp_path_factory.mktemp("task"), chance(22)
+    for name, count in {"train": 600, "dev": 300, "test": 1000}.items():
+        rows = [f"{review(n % 2 == 0, dice)},{'bad' if n % 2 else 'good'}\n" for n in range(count)]
+        (folder / f"{name}.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
+    return load(str(folder / "train.csv"), None, "", folder / "dev.csv", folder / "test.csv")
+
+
+def test_units_that_nobody_taught_follow_the_polarity_and_hold_it(run: Path, task: LabelledTask) -> None:
+    model = foreword.load(run)
+    found = units.find(model, task, units.UnitReader(model))
+    whole, alone, luck = (one.test[0].value for one in (found.whole, found.alone, found.control))
+    print(f"all units {whole:.3f}, unit {found.units[0].number} alone {alone:.3f}, exchanged labels {luck:.3f}")
+    assert whole > 0.97
+    assert alone > 0.80
+    assert luck < 0.60, "the negative control passed"
+    shifts = {}
+    for held in (1, 2, 4, 8):
+        verdicts = {}
+        for label in ("good", "bad"):
+            clamp = {one.number: one.means[label] for one in found.units[:held]}
+            texts = model.generate([""] * SAMPLES, max_tokens=25, seed=held, clamp=clamp)
+            verdicts[label] = np.mean([lexicon(text) > 0 for text in texts])
+        shifts[held] = verdicts["good"] - verdicts["bad"]
+        print(f"{held} units held: {verdicts['good']:.2f} of samples good as in good, {verdicts['bad']:.2f} as in bad")
+        if held == 8:
+            assert verdicts["good"] > 0.8 > 0.2 > verdicts["bad"]
+    assert shifts[8] > shifts[1]
+    free = np.mean([lexicon(text) > 0 for text in model.generate([""] * SAMPLES, max_tokens=25)])
+    assert 0.25 < free < 0.75, "nothing is held: both kinds are written"
