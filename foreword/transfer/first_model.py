@@ -26,7 +26,7 @@ from foreword.transfer.label_subset import label_subset
 from foreword.transfer.vector_classifier import Scale, VectorClassifier, fitted, opened, save, taught_itself
 from foreword.vectors.words import WordVectors, config_of
 
-COUNTS, WORDS = "TF-IDF of words and characters", "TF-IDF"
+COUNTS, WORDS, ALONE = "TF-IDF of words and characters", "TF-IDF", "without self-training"
 UNLABELLED = 5000  # texts that numbers are brought to scale on
 MOST = 20_000  # texts of self-training
 DRAWS = 2000  # of the bootstrap
@@ -76,15 +76,15 @@ def drawn(model: Path, task: LabelledTask, wish: Wish, seed: int, more: Sequence
     some = label_subset(task, wish.labels, seed)
     texts, labels, notes = text_of(some.train), [str(example.label) for example in some.train], list[str]()
     scale = Scale.over(WordVectors.opened(model), unlabelled(model, texts))
-    made = fitted(texts, labels, scale, seed)
+    teacher = made = fitted(texts, labels, scale, seed)
     beside = {COUNTS: fitted(texts, labels, None, seed), WORDS: fitted(texts, labels, None, seed, characters=False)}
     if made.counts.chinese:
         del beside[COUNTS]
     if more:
-        teacher = made
         made, (alone, taught) = taught_itself(teacher, texts, labels, more, seed)
         verdict = "not used" if made is teacher else "used"
         notes.append(f"self-training is {verdict}: {taught:.1%} right in cross-validation, {alone:.1%} without it.")
+        beside = {ALONE: teacher, **beside}
     test = text_of(some.test)
     answers = {"vectors and TF-IDF": made.predict(test)} | {name: one.predict(test) for name, one in beside.items()}
     return Draw(made, answers, notes)
@@ -103,6 +103,8 @@ def difference(right: np.ndarray, other: np.ndarray) -> tuple[float, float, floa
 
 def fit_labels(model: str, task: LabelledTask, out: Path, wish: Wish) -> Report:
     """A run in `out`: the classifier of the first draw, what it answers, and a page."""
+    if not model_of(model, 0).is_dir():
+        raise Fault(f"{model} is a file of vectors.", f"Make a run of it:  foreword import {model} --out runs/vectors")
     if task.kind != "classify":
         raise Fault(f"a table of vectors learns to label single texts; {task.name} is {task.learn.in_words}.")
     if (out / "passport.json").is_file() or (out.is_dir() and any(out.iterdir())) or out.is_file():
@@ -116,10 +118,9 @@ def fit_labels(model: str, task: LabelledTask, out: Path, wish: Wish) -> Report:
     for number in range(wish.seeds):
         draws.append(drawn(model_of(model, number), task, wish, wish.seed + number, more))
         made = draws[-1].made
-        say(
-            f"draw {number + 1} of {wish.seeds}: vectors weigh {made.weight:g}, C {made.strength:g}, {made.right:.1%} right "
-            "in cross-validation. " + " ".join(draws[-1].notes)
-        )
+        judged = f"{made.right:.1%} right in cross-validation." if made.cost < np.inf else "too few labels to choose them by."
+        weighed = f"vectors weigh {made.weight:g}, C {made.strength:g}, {judged}"
+        say(" ".join([f"draw {number + 1} of {wish.seeds}: {weighed}", *draws[-1].notes]))
     report = page(task, draws, wish, model)
     _write(out, task, draws[0], wish, model_of(model, 0), report)
     return report

@@ -97,9 +97,18 @@ def test_self_training_is_used_only_where_cross_validation_says_so(monkeypatch):
 
 
 def test_few_examples_of_a_class_are_no_traceback():
-    assert folds(np.asarray(["a", "b", "b"]), 0) == []
+    assert folds(np.asarray(["a", "b"]), 0) == []
     assert fitted(["one two", "three four", "five"], ["a", "b", "b"], None).labels == ("a", "b")
     assert fitted(["!!!", "???"], ["a", "b"], None).predict(["", "x"])
+
+
+def test_a_label_with_one_example_does_not_end_cross_validation():
+    labels = [*LABELS, "rare"]
+    made = fitted([*TEXTS, "something else"], labels, Scale.over(table(None), TEXTS))
+    assert len(folds(np.asarray(labels), 0)) == 5
+    assert made.labels == ("bad", "good", "rare")
+    assert np.isfinite(made.cost)
+    assert made.right == pytest.approx(len(LABELS) / len(labels))  # only the rare one is wrong
 
 
 def test_a_paired_interval_holds_what_differs():
