@@ -27,7 +27,8 @@ from foreword.transfer.vector_classifier import Scale, VectorClassifier, fitted,
 from foreword.vectors.words import WordVectors, config_of
 
 COUNTS, WORDS, ALONE = "TF-IDF of words and characters", "TF-IDF", "without self-training"
-UNLABELLED = 5000  # texts that numbers are brought to scale on
+UNLABELLED, SAMPLED = 5000, 1_000_000  # texts that numbers are brought to scale on, and the tokens they are found in
+FEW = 100  # texts that say too little about the spread of numbers
 MOST = 20_000  # texts of self-training
 DRAWS = 2000  # of the bootstrap
 WORST = 8  # mistakes on a page
@@ -48,14 +49,18 @@ def text_of(examples: Sequence[Example]) -> list[str]:
 
 
 def unlabelled(model: Path, otherwise: Sequence[str]) -> list[str]:
-    """Texts that the vectors were learned from, if their store is still there."""
+    """Lines of the text that the vectors were learned from, if its store is still there and has enough of them."""
     passport = read_json(model / "passport.json") if (model / "passport.json").is_file() else {}
     folder = Path(passport.get("store") or "")
     if not passport.get("store") or not (folder / "store.json").is_file():
         return list(otherwise)
     store = TokenStore.open(folder)
     some = np.linspace(0, store.documents - 1, min(UNLABELLED, store.documents)).astype(int)
-    return [store.tokenizer.decode(store.document(int(number))) for number in some]
+    starts, most = np.append(0, store.ends[:-1]), SAMPLED // max(len(some), 1)
+    parts = [store.read(int(starts[one]), int(min(store.ends[one] - 1, starts[one] + most))) for one in some]
+    lines = [line for part in parts for line in store.tokenizer.decode(part).split("\n") if line.strip()]
+    found = [lines[int(place)] for place in np.linspace(0, len(lines) - 1, min(UNLABELLED, len(lines)))]
+    return found if len(found) >= FEW else [*found, *otherwise]
 
 
 def model_of(model: str, seed: int) -> Path:

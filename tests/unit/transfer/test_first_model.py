@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import foreword
+from foreword.basics.files import write_json
 from foreword.basics.messages import Fault
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import load
+from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Words
 from foreword.transfer import vector_classifier
 from foreword.transfer.first_model import Wish, answers, difference, fit_labels, unlabelled
@@ -169,6 +171,18 @@ def test_what_is_tested_on_teaches_nothing_and_other_kinds_are_refused(files, mo
     with pytest.raises(Fault, match="learns to label single texts"):
         fit_labels(str(files / "w2v"), other, files / "other", Wish())
     assert unlabelled(files / "w2v", ["as given"]) == ["as given"]
+
+
+def test_numbers_are_brought_to_scale_on_lines_however_the_text_was_cut_into_documents(tmp_path):
+    texts = [text for text, _ in OTHERS]
+    (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
+    build_store([tmp_path / "text.txt"], tmp_path / "store", Words(), documents="file", fractions=(1.0, 0.0, 0.0))
+    write_json(tmp_path / "passport.json", {"store": str(tmp_path / "store")})
+    assert unlabelled(tmp_path, ["as given"]) == texts
+    (tmp_path / "text.txt").write_text("one two\n", encoding="utf-8")
+    build_store([tmp_path / "text.txt"], tmp_path / "little", Words(), fractions=(1.0, 0.0, 0.0))
+    write_json(tmp_path / "passport.json", {"store": str(tmp_path / "little")})
+    assert unlabelled(tmp_path, ["as given"]) == ["one two", "as given"]
 
 
 @pytest.mark.thorough
