@@ -128,9 +128,9 @@ def fit_vectors(model: str, task: LabelledTask, out: Path | None, wish: Wish, as
 
 def on_vectors(model: Path) -> bool:
     """Whether it is a table of vectors, which needs no torch."""
-    from foreword.vectors.words import config_of
+    from foreword.vectors.words import is_vectors
 
-    return config_of(Path(str(model).replace("{seed}", "0"))) is not None
+    return is_vectors(Path(str(model).replace("{seed}", "0")))
 
 
 def only_for_vectors(options: JsonObject, model: Path, task: str) -> None:

@@ -34,5 +34,5 @@ def import_(
     if isinstance(model, Model):
         size = f"{len(model.weights())} tensors, {model.parameter_count():,} parameters"
     elif isinstance(model, VectorTable):
-        size = f"{len(model.vectors):,} vectors of {model.width}"
+        size = f"{int(model.words().sum()):,} words, vectors of {model.width}"
     print(f"{loaded.recipe.name}: {size}; run in {run.path}")

@@ -17,6 +17,7 @@ OPTIONS = {
         "--layers": f"--layers is a setting: --set layers=NUMBER; to compare several, --layers of {STUDY}.",
         **{f"--{name}": f"--{name} is a setting: --set {name}=VALUE." for name in ("init", "aux", "patience")},
     },
+    "train": {"--memory": "--memory is a setting: --set training.memory=500MB (glove: batches.memory)."},
     "evaluate": {
         "--mmi": "--mmi is an option of foreword dialogue.",
         "--out": "--out is an option of foreword test, which scores fine-tuned runs.",

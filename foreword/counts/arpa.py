@@ -249,7 +249,9 @@ def _promises(lines: _Lines) -> list[int]:
         if line.strip() == b"\\data\\":
             break
     else:
-        raise lines.fault("there is no \\data\\ line: this is not an ARPA file.")
+        raise lines.fault(
+            "there is no \\data\\ line: this is not an ARPA file; nor are it word vectors, a word and its numbers on each line."
+        )
     promised: list[int] = []
     for line in lines:
         if not line.strip():

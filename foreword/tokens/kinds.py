@@ -193,9 +193,14 @@ class Words(TokenizerSpec):
 
 
 def with_words(words: Sequence[str], lowercase: bool = True) -> Tokenizer:
-    """A `words` tokenizer of these words, in this order."""
+    """A `words` tokenizer of these words, the most frequent first; by Zipf's law, where Chinese has to be cut into them."""
     pieces = dict.fromkeys([UNKNOWN, *words])
-    backend = backends.split_words({piece: id for id, piece in enumerate(pieces)}, UNKNOWN, lowercase)
+    if mostly_chinese(words[:1000]):
+        total = math.log(sum(1 / place for place in range(1, len(pieces) + 1)))
+        scores = [(piece, round(-math.log(place) - total, 3)) for place, piece in enumerate(pieces, 1)]
+        backend = backends.segmented_words([(UNKNOWN, 0.0), *scores[1:]], lowercase)
+    else:
+        backend = backends.split_words({piece: id for id, piece in enumerate(pieces)}, UNKNOWN, lowercase)
     backends.add_specials(backend, [UNKNOWN, END])
     return Words(lowercase=lowercase)._tokenizer(backend, {"[unknown]": UNKNOWN, **OPEN_ENDED})
 

@@ -26,8 +26,9 @@ from foreword.transfer.label_subset import label_subset
 from foreword.transfer.vector_classifier import Scale, VectorClassifier, fitted, opened, save, taught_itself
 from foreword.vectors.words import WordVectors, config_of
 
-COUNTS, WORDS = "TF-IDF of words and characters", "TF-IDF"
-UNLABELLED = 5000  # texts that numbers are brought to scale on
+COUNTS, WORDS, ALONE = "TF-IDF of words and characters", "TF-IDF", "without self-training"
+UNLABELLED, SAMPLED = 5000, 1_000_000  # texts that numbers are brought to scale on, and the tokens they are found in
+FEW = 100  # texts that say too little about the spread of numbers
 MOST = 20_000  # texts of self-training
 DRAWS = 2000  # of the bootstrap
 WORST = 8  # mistakes on a page
@@ -48,14 +49,18 @@ def text_of(examples: Sequence[Example]) -> list[str]:
 
 
 def unlabelled(model: Path, otherwise: Sequence[str]) -> list[str]:
-    """Texts that the vectors were learned from, if their store is still there."""
+    """Lines of the text that the vectors were learned from, if its store is still there and has enough of them."""
     passport = read_json(model / "passport.json") if (model / "passport.json").is_file() else {}
     folder = Path(passport.get("store") or "")
     if not passport.get("store") or not (folder / "store.json").is_file():
         return list(otherwise)
     store = TokenStore.open(folder)
     some = np.linspace(0, store.documents - 1, min(UNLABELLED, store.documents)).astype(int)
-    return [store.tokenizer.decode(store.document(int(number))) for number in some]
+    starts, most = np.append(0, store.ends[:-1]), SAMPLED // max(len(some), 1)
+    parts = [store.read(int(starts[one]), int(min(store.ends[one] - 1, starts[one] + most))) for one in some]
+    lines = [line for part in parts for line in store.tokenizer.decode(part).split("\n") if line.strip()]
+    found = [lines[int(place)] for place in np.linspace(0, len(lines) - 1, min(UNLABELLED, len(lines)))]
+    return found if len(found) >= FEW else [*found, *otherwise]
 
 
 def model_of(model: str, seed: int) -> Path:
@@ -76,15 +81,15 @@ def drawn(model: Path, task: LabelledTask, wish: Wish, seed: int, more: Sequence
     some = label_subset(task, wish.labels, seed)
     texts, labels, notes = text_of(some.train), [str(example.label) for example in some.train], list[str]()
     scale = Scale.over(WordVectors.opened(model), unlabelled(model, texts))
-    made = fitted(texts, labels, scale, seed)
+    teacher = made = fitted(texts, labels, scale, seed)
     beside = {COUNTS: fitted(texts, labels, None, seed), WORDS: fitted(texts, labels, None, seed, characters=False)}
     if made.counts.chinese:
         del beside[COUNTS]
     if more:
-        teacher = made
         made, (alone, taught) = taught_itself(teacher, texts, labels, more, seed)
         verdict = "not used" if made is teacher else "used"
         notes.append(f"self-training is {verdict}: {taught:.1%} right in cross-validation, {alone:.1%} without it.")
+        beside = {ALONE: teacher, **beside}
     test = text_of(some.test)
     answers = {"vectors and TF-IDF": made.predict(test)} | {name: one.predict(test) for name, one in beside.items()}
     return Draw(made, answers, notes)
@@ -103,6 +108,8 @@ def difference(right: np.ndarray, other: np.ndarray) -> tuple[float, float, floa
 
 def fit_labels(model: str, task: LabelledTask, out: Path, wish: Wish) -> Report:
     """A run in `out`: the classifier of the first draw, what it answers, and a page."""
+    if not model_of(model, 0).is_dir():
+        raise Fault(f"{model} is a file of vectors.", f"Make a run of it:  foreword import {model} --out runs/vectors")
     if task.kind != "classify":
         raise Fault(f"a table of vectors learns to label single texts; {task.name} is {task.learn.in_words}.")
     if (out / "passport.json").is_file() or (out.is_dir() and any(out.iterdir())) or out.is_file():
@@ -116,10 +123,9 @@ def fit_labels(model: str, task: LabelledTask, out: Path, wish: Wish) -> Report:
     for number in range(wish.seeds):
         draws.append(drawn(model_of(model, number), task, wish, wish.seed + number, more))
         made = draws[-1].made
-        say(
-            f"draw {number + 1} of {wish.seeds}: vectors weigh {made.weight:g}, C {made.strength:g}, {made.right:.1%} right "
-            "in cross-validation. " + " ".join(draws[-1].notes)
-        )
+        judged = f"{made.right:.1%} right in cross-validation." if made.cost < np.inf else "too few labels to choose them by."
+        weighed = f"vectors weigh {made.weight:g}, C {made.strength:g}, {judged}"
+        say(" ".join([f"draw {number + 1} of {wish.seeds}: {weighed}", *draws[-1].notes]))
     report = page(task, draws, wish, model)
     _write(out, task, draws[0], wish, model_of(model, 0), report)
     return report

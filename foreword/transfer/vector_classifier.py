@@ -5,6 +5,7 @@ How much the vectors weigh against the counts, and how strongly all is held back
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -110,18 +111,24 @@ def regression(strength: float) -> Any:
 
 
 def folds(labels: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """(to fit on, to judge on), classes in their shares; none where a class has one example only."""
-    most = min(FOLDS, int(np.unique(labels, return_counts=True)[1].min()))
-    split = sklearn("model_selection").StratifiedKFold(most, shuffle=True, random_state=seed) if most > 1 else None
-    return list(split.split(np.zeros(len(labels)), labels)) if split else []
+    """(to fit on, to judge on), classes in their shares as far as they go; none where no class has two examples."""
+    most = min(FOLDS, int(np.unique(labels, return_counts=True)[1].max()))
+    if most < 2:
+        return []
+    split = sklearn("model_selection").StratifiedKFold(most, shuffle=True, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class may have fewer examples than there are folds
+        found = list(split.split(np.zeros(len(labels)), labels))
+    return [(on, off) for on, off in found if len(np.unique(labels[on])) > 1]
 
 
 def judged(model: Any, features: Any, labels: np.ndarray) -> np.ndarray:
-    """[examples, 2]: nats of each label, and whether it is right."""
+    """[examples, 2]: nats of each label, and whether it is right. A class that was not fitted on is never right."""
     chances = model.predict_proba(features)
-    own = np.searchsorted(model.classes_, labels)
-    cost = -np.log(np.maximum(chances[np.arange(len(own)), own], 1e-12))
-    return np.stack([cost, chances.argmax(1) == own], 1)
+    own = np.minimum(np.searchsorted(model.classes_, labels), len(model.classes_) - 1)
+    there = model.classes_[own] == labels
+    cost = -np.log(np.maximum(np.where(there, chances[np.arange(len(own)), own], 0.0), 1e-12))
+    return np.stack([cost, there & (chances.argmax(1) == own)], 1)
 
 
 def error(apart: np.ndarray) -> float:

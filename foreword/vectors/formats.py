@@ -26,9 +26,8 @@ def is_vector_file(path: Path) -> bool:
     if path.suffix not in SUFFIXES or not path.is_file():
         return False
     with open(path, "rb") as file:
-        first = file.readline(100_000)
-    line = first.decode("utf-8", "replace")
-    numbers = re.fullmatch(r"\S+( -?[\d.]+(e[-+]?\d+)?){2,}\s*", line)
+        line = file.readline(100_000).decode("utf-8-sig", "replace")
+    numbers = re.fullmatch(r"\s*\S+([ \t]+(nan|inf|[-+.\deE]*\d[-+.\deE]*)){2,}\s*", line)
     return path.suffix == ".vec" or _HEADER.match(line) is not None or numbers is not None
 
 
@@ -36,8 +35,8 @@ def read_vectors(path: Path) -> tuple[list[str], np.ndarray]:
     """(words, vectors [words, width] float32) of a file in any of the formats; which it is, its beginning says."""
     with open(path, "rb") as file:
         first = file.readline(10_000)
-        header = _HEADER.match(first.decode("utf-8", "replace"))
-        beyond = file.read(4096)
+        header = _HEADER.match(first.decode("utf-8-sig", "replace"))
+        beyond = file.read(32 + 4 * int(header[2])) if header else b""
     if not first.strip():
         raise Fault("the file is empty.", where=f"{path}:1")
     if first.startswith(b"\x80"):
@@ -61,26 +60,27 @@ def read_vectors(path: Path) -> tuple[list[str], np.ndarray]:
 
 
 def _is_binary(beyond: bytes) -> bool:
-    if not beyond.strip():
-        return False
-    try:
-        line = beyond.split(b"\n", 1)[0].decode("utf-8")
-    except UnicodeDecodeError:
+    """Whether the first vector is no text: it has bytes that no text has, or its numbers are not ASCII."""
+    if re.search(rb"[\0-\x08\x0e-\x1f]", beyond):
         return True
-    return not re.fullmatch(r"[\S ]+?( +[-+.\deEinfa]+)+\s*", line)
+    try:
+        beyond.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return error.end < len(beyond) and not beyond.partition(b"\n")[0].partition(b" ")[2].isascii()
+    return False
 
 
 def _text(path: Path, header: re.Match[str] | None) -> tuple[list[str], np.ndarray]:
     size, width = path.stat().st_size, int(header[2]) if header else 0
     words: list[str] = []
     parts: list[np.ndarray] = []
-    with open(path, encoding="utf-8", errors="replace", newline="\n") as file, ticking(path.name) as ticker:
+    with open(path, encoding="utf-8-sig", errors="replace", newline="\n") as file, ticking(path.name) as ticker:
         if header:
             file.readline()
         seen = 0
         while lines := list(islice(file, AT_ONCE)):
             first = len(words) + 1 + bool(header)
-            lines = [line.rstrip() for line in lines]
+            lines = [_spaced(line) for line in lines]
             width = width or len(lines[0].split(" ")) - 1
             some, numbers = _rows(lines, width, path, first, "the first line says" if header else "those before have")
             words += some
@@ -94,23 +94,36 @@ def _text(path: Path, header: re.Match[str] | None) -> tuple[list[str], np.ndarr
     return words, np.concatenate(parts)
 
 
+def _spaced(line: str) -> str:
+    """With one space between two columns, as most programs write them."""
+    line = line.rstrip()
+    return re.sub(r"[ \t]+", " ", line).lstrip(" ") if "\t" in line or "  " in line or line[:1] == " " else line
+
+
 def _rows(lines: Sequence[str], width: int, path: Path, first: int, wanted: str) -> tuple[list[str], np.ndarray]:
     """Words and numbers of some lines, all at once where all is well. `wanted`: who says how many."""
     pairs = [line.rsplit(" ", width) for line in lines]
     for number, (line, pair) in enumerate(zip(lines, pairs), first):
-        if len(pair) != width + 1 or not pair[0]:
-            there = max(len(line.split()) - 1, 0)
+        # a word may hold a space (GloVe has some), but not end in one more number
+        if len(pair) != width + 1 or not pair[0] or (" " in pair[0] and _is_number(pair[0].rpartition(" ")[2])):
+            there = sum(map(_is_number, line.split(" ")[1:]))
             raise Fault(f"this line has {there} numbers; {wanted} {width}.", where=f"{path}:{number}")
     try:
         numbers = np.array([pair[1:] for pair in pairs], dtype=np.float32)
     except ValueError as error:
         for number, pair in enumerate(pairs, first):
-            try:
-                np.array(pair[1:], np.float32)
-            except ValueError:
+            if not all(map(_is_number, pair[1:])):
                 raise Fault(f"the vector of {pair[0]!r} holds what is no number.", where=f"{path}:{number}") from error
         raise
     return [pair[0] for pair in pairs], numbers
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _binary(path: Path, header: re.Match[str]) -> tuple[list[str], np.ndarray]:

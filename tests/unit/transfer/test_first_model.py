@@ -11,9 +11,11 @@ import numpy as np
 import pytest
 
 import foreword
+from foreword.basics.files import write_json
 from foreword.basics.messages import Fault
 from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import load
+from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Words
 from foreword.transfer import vector_classifier
 from foreword.transfer.first_model import Wish, answers, difference, fit_labels, unlabelled
@@ -97,9 +99,18 @@ def test_self_training_is_used_only_where_cross_validation_says_so(monkeypatch):
 
 
 def test_few_examples_of_a_class_are_no_traceback():
-    assert folds(np.asarray(["a", "b", "b"]), 0) == []
+    assert folds(np.asarray(["a", "b"]), 0) == []
     assert fitted(["one two", "three four", "five"], ["a", "b", "b"], None).labels == ("a", "b")
     assert fitted(["!!!", "???"], ["a", "b"], None).predict(["", "x"])
+
+
+def test_a_label_with_one_example_does_not_end_cross_validation():
+    labels = [*LABELS, "rare"]
+    made = fitted([*TEXTS, "something else"], labels, Scale.over(table(None), TEXTS))
+    assert len(folds(np.asarray(labels), 0)) == 5
+    assert made.labels == ("bad", "good", "rare")
+    assert np.isfinite(made.cost)
+    assert made.right == pytest.approx(len(LABELS) / len(labels))  # only the rare one is wrong
 
 
 def test_a_paired_interval_holds_what_differs():
@@ -160,6 +171,18 @@ def test_what_is_tested_on_teaches_nothing_and_other_kinds_are_refused(files, mo
     with pytest.raises(Fault, match="learns to label single texts"):
         fit_labels(str(files / "w2v"), other, files / "other", Wish())
     assert unlabelled(files / "w2v", ["as given"]) == ["as given"]
+
+
+def test_numbers_are_brought_to_scale_on_lines_however_the_text_was_cut_into_documents(tmp_path):
+    texts = [text for text, _ in OTHERS]
+    (tmp_path / "text.txt").write_text("\n".join(texts), encoding="utf-8")
+    build_store([tmp_path / "text.txt"], tmp_path / "store", Words(), documents="file", fractions=(1.0, 0.0, 0.0))
+    write_json(tmp_path / "passport.json", {"store": str(tmp_path / "store")})
+    assert unlabelled(tmp_path, ["as given"]) == texts
+    (tmp_path / "text.txt").write_text("one two\n", encoding="utf-8")
+    build_store([tmp_path / "text.txt"], tmp_path / "little", Words(), fractions=(1.0, 0.0, 0.0))
+    write_json(tmp_path / "passport.json", {"store": str(tmp_path / "little")})
+    assert unlabelled(tmp_path, ["as given"]) == ["one two", "as given"]
 
 
 @pytest.mark.thorough

@@ -61,7 +61,9 @@ def test_gensim_files_are_read_and_become_a_run(tmp_path):
     ("text", "words"),
     [
         ("3 2\na 1 2\nb 3 4\n", r"x.txt:1.*\n?.*the first line says 3 words; the file has 2"),
-        ("2 2\na 1 2\nb 3 4 5\n", ""),
+        ("2 2\na 1 2\nb 3 4 5\n", r"x.txt:3.*\n?.*this line has 3 numbers; the first line says 2"),
+        ("2 2\na 1 2\nb 3 x\n", r"x.txt:3.*\n?.*the vector of 'b' holds what is no number"),
+        ("2 2\na 1 x\nb 3 4\n", r"x.txt:2.*\n?.*the vector of 'a' holds what is no number"),
         ("2 3\na 1 2\nb 3 4\n", r"x.txt:2.*\n?.*this line has 2 numbers; the first line says 3"),
         ("a 1 2\nb 3\n", r"x.txt:2.*\n?.*this line has 1 numbers; those before have 2"),
         ("a 1 2\nb 3 4\na 5 6\n", r"x.txt:3.*\n?.*the word 'a' comes a second time \(first as word 1\)"),
@@ -73,11 +75,34 @@ def test_gensim_files_are_read_and_become_a_run(tmp_path):
 )
 def test_a_bad_file_is_named_with_its_line(text, words, tmp_path):
     (tmp_path / "x.txt").write_text(text)
-    if not words:  # a word may hold a space: what is before the last numbers is the word
-        assert read_vectors(tmp_path / "x.txt")[0] == ["a", "b 3"]
-        return
     with pytest.raises(Fault, match=words):
         read_vectors(tmp_path / "x.txt")
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"2 2\nnew york 1 2\n. . . 3 4\n", ["new york", ". . ."]),  # as GloVe's of web text
+        (b"\xef\xbb\xbf2 2\na 1 2\nb 3 4\n", ["a", "b"]),
+        (b"\xef\xbb\xbfa 1 2\nb 3 4\n", ["a", "b"]),
+        (b"2 2\r\na 1 2\r\nb 3 4\r\n", ["a", "b"]),
+        (b"2\t2\na\t1\t2\nb\t3\t4\n", ["a", "b"]),
+        (b" a  1  2 \n b  3  4 \n", ["a", "b"]),
+        (b"2 2\nna\xefve 1 2\nb 3 4\n", ["na\ufffdve", "b"]),
+    ],
+)
+def test_spaces_tabs_and_marks_of_other_programs_are_read(content, words, tmp_path):
+    (tmp_path / "x.txt").write_bytes(content)
+    assert is_vector_file(tmp_path / "x.txt")
+    found, vectors = read_vectors(tmp_path / "x.txt")
+    assert found == words
+    assert vectors.tolist() == [[1, 2], [3, 4]]
+
+
+def test_chinese_is_cut_into_the_words_of_a_file(tmp_path):
+    words = ["我", "喜欢", "这个", "电影", "不"]
+    vectors = foreword.load(write_vectors(tmp_path / "x.txt", words, np.eye(5, dtype=np.float32), "glove"))
+    assert vectors.embed("我不喜欢电影")[0].tolist() == pytest.approx([0.25, 0.25, 0, 0.25, 0.25])
 
 
 def test_other_models_that_are_files_are_not_taken_for_vectors(tmp_path):
