@@ -75,7 +75,7 @@ class LoadedModel(TrainedModel):
         texts = [bits.text_of(one, self.tokenizer) for one in ([text] if isinstance(text, str) else text)]
         if any(not len(one.ids) for one in texts):
             raise Fault("there is no text to score.")
-        if self.fills:
+        if self.only_fills:
             found = [bits.pseudo_score(self.with_heads, self.tokenizer, [one]) for one in texts]
             return found[0] if isinstance(text, str) else found
         policy = bits.policy(self.language_model, stride, self.tokenizer.has("[end]"))
@@ -362,8 +362,8 @@ class LoadedModel(TrainedModel):
                 raise Fault(f"there is no gap in {one!r}{beyond}.", f"Write {written} where a word is missing.")
         found: dict[int, list[list[Guess]]] = {}
         for row, vectors in self._vectors(rows):
-            gaps = np.flatnonzero(rows[row] == gap).tolist()
-            found[row] = [self._guesses(rows[row], place, vectors[place], k) for place in gaps]
+            gaps, before = np.flatnonzero(rows[row] == gap).tolist(), self.recipe.objective.guessed_before
+            found[row] = [self._guesses(rows[row], place, vectors[place - before], k) for place in gaps]
         answers = [found[row][0] if len(found[row]) == 1 else found[row] for row in range(len(rows))]
         return answers[0] if isinstance(text, str) else answers
 

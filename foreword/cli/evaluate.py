@@ -30,6 +30,10 @@ Word = Annotated[
 ChargeEnds = Annotated[
     bool, typer.Option("--charge-ends", help="Score the ends of documents too, as published perplexities do.")
 ]
+Hidden = Annotated[
+    float,
+    typer.Option(min=0.0, max=0.9, help="Hide this share of the tokens, the same from every model, to be guessed."),
+]
 Overlap = Annotated[
     str,
     typer.Option(
@@ -46,6 +50,7 @@ def evaluate(
     stride: Annotated[int | None, typer.Option(help="Tokens scored per window. [default: half the context]")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many bytes of text; of a task, examples.")] = None,
     charge_ends: ChargeEnds = False,
+    hidden: Hidden = 0.0,
     mix: Annotated[bool, typer.Option("--mix", help="Also a mixture, weighted on validation text.")] = False,
     precision: Annotated[str, typer.Option(help="float32; int8 scores in both and says its cost.")] = "float32",
     shots: Annotated[int | None, typer.Option(min=0, help="Solved examples shown. [default: the task's own]")] = None,
@@ -62,7 +67,8 @@ def evaluate(
 ) -> None:
     """Bits per byte of whole documents: every token scored once, what it could see printed with the number.
 
-    Or entities hidden as a whole: a .jsonl of {"text": ..., "entities": [[first, past the last]]}, for models that fill gaps.
+    Of models that fill gaps, nats per hidden token (--hidden 0.15), or entities hidden as a whole: a .jsonl of
+    {"text": ..., "entities": [[first, past the last]]}.
     Or tasks (`foreword list tasks`): accuracy and the like, with intervals, chance and shots. `foreword test` scores
     fine-tuned runs, `foreword dialogue` replies.
     """
@@ -90,6 +96,7 @@ def evaluate(
                 "--charge-ends": charge_ends,
                 "--workers": workers,
                 "--cluster": cluster,
+                "--hidden": hidden,
             },
         )
     else:
@@ -115,6 +122,11 @@ def evaluate(
     check_precision(precision)
     opened = {path: load(path) for path in words.models}
     corpus = replace(Corpus.find(data, words.models, split, documents, column, limit), ends=charge_ends)
+    if hidden:
+        from foreword.evaluate import hidden_tokens
+
+        hidden_tokens.report(opened, corpus, hidden).show(as_json)
+        return
     with ranks or Workers(workers or (None if cluster else 1), cluster).start() as pool:
         bits_report.report(opened, corpus, stride, mix, precision, pool).show(as_json)
 
@@ -138,9 +150,7 @@ def ask_cloze(models: list[str], files: list[str]) -> Report:
     opened = {path: load(path) for path in models}
     for one in opened.values():
         one.need("fill")
-    return report(
-        {path: (one.with_heads, one.tokenizer) for path, one in opened.items()}, [Path(file) for file in files]
-    )
+    return report(opened, [Path(file) for file in files])
 
 
 def ranks_pool(workers: int | None, cluster: str) -> Pool | None:

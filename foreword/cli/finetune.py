@@ -13,8 +13,11 @@ from foreword.basics.files import JsonObject
 from foreword.cli.options import Columns, Device, Json, Processes, Set, Shard, TaskData
 
 if TYPE_CHECKING:
+    from foreword.runs.folder import RunFolder
     from foreword.tasks.labelled_task import LabelledTask
+    from foreword.training.hardware import Hardware
     from foreword.transfer.first_model import Wish
+    from foreword.transfer.tuning import Tuning
 
 
 Kind = Annotated[
@@ -110,11 +113,26 @@ def finetune(
     labelled = read()
     folder = out or Path("runs") / f"{model.name}-{labelled.name}".replace("/", "-")
     run = tune(folder_of(model, labelled), labelled, folder, how, hardware)
+    ask_controls(run, model, labelled, how, hardware)
     report = finetune_report.report(run, {"": labelled})
     report.save(run.path)
     report.show(as_json)
     if not as_json:
         print(run.path)
+
+
+def ask_controls(run: RunFolder, model: Path, task: LabelledTask, how: Tuning, hardware: Hardware) -> None:
+    """What stands beside the result: the words in random order; of a small network, whether something simpler does better."""
+    from foreword.transfer import controls
+    from foreword.transfer.baselines import fits_texts
+
+    known = run.passport()
+    if hardware.ranks.world > 1 or not fits_texts(task.kind):
+        return
+    if "word_order" not in known:
+        run.sign(word_order=controls.word_order(run, task))
+    if "recommended" not in known and controls.can_recommend(run, task, how):
+        run.sign(recommended=controls.recommended(model, task, how, hardware))
 
 
 def fit_vectors(model: str, task: LabelledTask, out: Path | None, wish: Wish, as_json: bool) -> None:

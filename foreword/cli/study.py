@@ -44,7 +44,10 @@ def study(
     compare: Compare = None,
     epochs: Annotated[float | None, typer.Option(help="Of each fine-tuning run. [default: 3]")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Of each fine-tuning run. [default: 32]")] = None,
-    grid: Annotated[bool, typer.Option("--grid", help="BERT's learning rates and batch sizes; dev chooses.")] = False,
+    grid: Annotated[
+        bool,
+        typer.Option("--grid", help="Published learning rates by batch sizes; dev chooses."),
+    ] = False,
     restarts: Annotated[int, typer.Option(help="Restart a seed that collapsed, at most so often.")] = 0,
     ensemble: Annotated[bool, typer.Option("--ensemble", help="Also the mean prediction of all seeds.")] = False,
     jobs: Annotated[int | None, typer.Option(help="Runs in parallel. [default: measured]")] = None,

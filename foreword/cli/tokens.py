@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foreword.cli.marks import Capitals, Entities, Phrases, units_for
 from foreword.cli.options import Cluster, Column, Documents, Json, Out, WorkerCount
+
+if TYPE_CHECKING:
+    from foreword.tokens.kinds import TokenizerSpec
+    from foreword.tokens.tokenizer import Tokenizer
 
 Minimum = Annotated[
     int | None, typer.Option(help="What is seen less often becomes no token: words are unknown, pairs are not merged.")
@@ -17,6 +21,9 @@ Minimum = Annotated[
 Marks = Annotated[str, typer.Option(help="What to note of each token: sentence_end, word_start; or none.")]
 
 
+Add = Annotated[
+    int, typer.Option(min=0, help="So many new tokens for a tokenizer that is there (--tokenizer RUN), from this text.")
+]
 Words = Annotated[str, typer.Option(help="Note where words begin: auto, plain, jieba, spaces (`foreword marks`).")]
 
 
@@ -35,6 +42,7 @@ def tokens(
     vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has at most.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="Lower-case the text (kinds that can).")] = None,
     minimum: Minimum = None,
+    add: Add = 0,
     documents: Documents = "auto",
     column: Column = "text",
     splits: Annotated[
@@ -64,6 +72,10 @@ def tokens(
             f"{data[0]} would be split, and --{next(iter(given))} is already a split.",
             "Give the text to be split alone, or all of it by --train, --valid and --test.",
         )
+    if add:
+        made = with_more_pieces(
+            made, add, (list(data or []) or given.get("train", [])), documents, column, shares(splits)
+        )
     facts = build_store(
         data or given,
         out,
@@ -86,3 +98,26 @@ def tokens(
         size = f"{part['documents']:>9,} documents {part['bytes']:>14,} bytes {part['tokens']:>13,} tokens"
         print(f"{split:6} {size}  {part['bytes'] / max(part['tokens'], 1):.2f} bytes per token")
     print(f"store in {out}")
+
+
+def with_more_pieces(
+    made: Tokenizer | TokenizerSpec,
+    pieces: int,
+    paths: list[Path],
+    documents: str,
+    column: str,
+    fractions: tuple[float, float, float],
+) -> Tokenizer:
+    """A tokenizer that is there, extended by what is frequent in the training text."""
+    from foreword.basics.messages import Fault
+    from foreword.tokens.build import extend_tokenizer
+    from foreword.tokens.tokenizer import Tokenizer
+
+    if not isinstance(made, Tokenizer):
+        raise Fault("--add gives new tokens to a tokenizer that is there.", "Name it:  --tokenizer RUN, or a folder.")
+    before = len(made)
+    found = extend_tokenizer(made, pieces, paths, documents, column, fractions)
+    print(
+        f"{len(found) - before:,} new tokens: {' '.join(found.pieces(range(before, min(before + 12, len(found)))))} ..."
+    )
+    return found

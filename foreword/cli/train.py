@@ -11,6 +11,7 @@ from foreword.cli.options import Budget, Column, Device, Documents, MaybeSources
 
 if TYPE_CHECKING:
     from foreword.assembly.recipe import Recipe
+    from foreword.runs.folder import RunFolder
     from foreword.training.hardware import Hardware
 
 Compile = Annotated[str, typer.Option(help="torch.compile: auto (on a GPU, when the budget repays it), on or off.")]
@@ -102,6 +103,8 @@ def train(
 
         start_processes(str(fastest_processes(chosen, found, RunFolder(folder), hardware)))
     run = train_run(chosen, found, folder, tensorboard, hardware, start, zero_shot)
+    if "new_tokens" in run.passport().get("start", {}) and hardware.ranks.rank == 0:
+        say_whether_it_helped(run)
     if ask:
         training_report(run).save(run.path)
     elif is_vectors(run.path):
@@ -109,6 +112,24 @@ def train(
 
         page.report(WordVectors.opened(run.path)).save(run.path)
     print(run.path)
+
+
+def say_whether_it_helped(run: RunFolder) -> None:
+    """Held-out text before and after, where the vocabulary was extended."""
+    from foreword.basics.progress import say
+    from foreword.evaluate import extension
+    from foreword.runs.opening import TrainedModel
+    from foreword.tokens.store import TokenStore
+
+    passport = run.passport()
+    store = TokenStore.open(Path(passport["store"]), "valid") if "store" in passport else None
+    if store is None or not store.documents:
+        say("there is no held-out text: whether the new tokens helped is not known.")
+        return
+    models = [TrainedModel.opened(path) for path in (passport["start"]["path"], run.path)]
+    found = extension.compared(models[0], models[1], store)
+    run.sign(extension=found)
+    say(extension.said(found, int(passport["start"]["new_tokens"])))
 
 
 def on_tasks(

@@ -143,7 +143,7 @@ class StudyRunner:
         if not self.plan.grid:
             return [(rate, one.how.batch_size) for rate in self.plan.rates or (one.how.learning_rate,)]
         wider = max(1.0, PUBLISHED / trunk_of(open_model(one.model).recipe.network).width)
-        return [(rate * wider, batch) for rate, batch in itertools.product(RATES, BATCHES)]
+        return [(rate * wider, batch) for rate, batch in itertools.product(self.task.learn.rates or RATES, BATCHES)]
 
     def settings(self, one: Contender, size: int | None) -> list[Result]:
         """A row for each cell of the grid; the one that is best on dev is chosen, of equals the first."""

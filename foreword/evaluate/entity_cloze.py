@@ -14,6 +14,7 @@ from foreword.basics.messages import Fault
 from foreword.batches.by_length import by_length
 from foreword.networks.base import Inputs, Model
 from foreword.report import Report, Section, Table, Text
+from foreword.runs.opening import TrainedModel
 from foreword.tasks.confidence import wilson
 from foreword.text.document import Document
 from foreword.text.reading import units
@@ -60,8 +61,8 @@ def questions(path: Path) -> list[EntityQuestion]:
 
 
 @torch.inference_mode()
-def ask(model: Model, tokenizer: Tokenizer, asked: Sequence[EntityQuestion]) -> ClozeScore:
-    """Hide each entity as a whole and guess every piece of it at once."""
+def ask(model: Model, tokenizer: Tokenizer, asked: Sequence[EntityQuestion], before: int = 0) -> ClozeScore:
+    """Hide each entity as a whole and guess every piece of it at once, `before` places before it stands (GPT-BERT: 1)."""
     laid = [hidden(one, tokenizer, model.network.context) for one in asked]
     there = [one for one in laid if one is not None]
     rows, gaps, answers = ([one[part] for one in there] for part in range(3))
@@ -76,7 +77,7 @@ def ask(model: Model, tokenizer: Tokenizer, asked: Sequence[EntityQuestion]) -> 
             ids[place, : len(rows[i])], real[place, : len(rows[i])] = torch.from_numpy(rows[i]), True
         last = model.network(Inputs(ids, None if bool(real.all()) else real)).last
         for place, i in enumerate(some):
-            guessed = model.heads["tokens"].log_probs(last[place, gaps[i]]).argmax(-1).numpy() == answers[i]
+            guessed = model.heads["tokens"].log_probs(last[place, gaps[i] - before]).argmax(-1).numpy() == answers[i]
             whole, right = whole + bool(guessed.all()), right + int(guessed.sum())
     return ClozeScore(len(rows), whole, sum(len(one) for one in answers), right, len(asked) - len(rows))
 
@@ -98,15 +99,15 @@ def hidden(
     return np.concatenate([around[:1], shown[first : first + room], around[1:]]), places - first + 1, ids[places]
 
 
-def report(models: Mapping[str, tuple[Model, Tokenizer]], paths: Sequence[Path]) -> Report:
+def report(models: Mapping[str, TrainedModel], paths: Sequence[Path]) -> Report:
     """Every model on every file, side by side."""
     table: list[tuple[str, ...]] = [("model", "questions", "entities", "all pieces right", "95%", "pieces right")]
     values: dict[str, dict[str, object]] = {}
     notes = []
     for path in paths:
         asked = questions(path)
-        for name, (model, tokenizer) in models.items():
-            score = ask(model, tokenizer, asked)
+        for name, one in models.items():
+            score = ask(one.with_heads, one.tokenizer, asked, one.recipe.objective.guessed_before)
             low, high = wilson(score.whole, score.asked)
             share, pieces = score.whole / max(score.asked, 1), score.right / max(score.pieces, 1)
             table.append(

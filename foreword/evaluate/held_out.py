@@ -125,13 +125,13 @@ def score_corpus(
     """What the corpus costs a model; for one that reads both ways, what guessing each token costs, labelled as such."""
     texts: Iterator[TokenizedText] = corpus.texts(model.tokenizer, model.name)
     if corpus.ends:
-        if "fill" in model.abilities or not model.tokenizer.has("[end]"):
+        if model.only_fills or not model.tokenizer.has("[end]"):
             raise Fault(
                 f"{model.name} ({model.recipe.name}) predicts no ends of documents: there is nothing to charge for.",
                 "Leave out --charge-ends.",
             )
         texts = (text.closed(model.tokenizer.special("[end]")) for text in texts)
-    if "fill" in model.abilities:
+    if model.only_fills:
         return TextScores(bits.pseudo_score(model.with_heads, model.tokenizer, texts), [])
     whole = corpus.limit or (TokenStore.open(corpus.path, corpus.split).total_bytes if corpus.stored else 0)
 

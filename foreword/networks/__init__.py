@@ -7,6 +7,7 @@ KINDS = Registry(
     {
         "causal_transformer": "foreword.networks.causal:CausalTransformerSpec",
         "bidirectional_transformer": "foreword.networks.bidirectional:BidirectionalTransformerSpec",
+        "hybrid_transformer": "foreword.networks.hybrid:HybridTransformerSpec",
         "segment_transformer": "foreword.networks.segment:SegmentTransformerSpec",
         "encoder_decoder": "foreword.networks.encoder_decoder:EncoderDecoderSpec",
         "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",

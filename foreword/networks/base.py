@@ -24,6 +24,7 @@ class Inputs:
     real: Tensor | None = None  # [batch, positions], False at padding; None: every position is a token
     segments: Tensor | None = None  # [batch, positions], 0 for the first text, 1 for the second
     tasks: Tensor | None = None  # [batch], which of several pretraining tasks a row is of
+    causal: Tensor | None = None  # [batch], True for rows in which no position looks ahead; None: as the network reads
     source: Tensor | None = None  # [batch, source positions], another sequence: what is read before `ids` are written
     source_real: Tensor | None = None  # [batch, source positions], False at padding
 
@@ -101,7 +102,8 @@ class NetworkSpec(Spec):
     reads: ClassVar[frozenset[str]] = frozenset({"ids"})
     abilities: ClassVar[frozenset[str]] = frozenset({"embed"})  # whatever it was trained for; objectives add to them
 
-    tokens_from: str | None = None  # a run or file of word vectors that the token table begins with; the rest is drawn
+    # a run or file of word vectors that the token table begins with, or "text": they are learned from the text first
+    tokens_from: str | None = None
 
     def build(self, vocabulary: Vocabulary) -> Network:
         raise TypeError(f"{type(self).__name__} has no build.")

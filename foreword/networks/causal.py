@@ -18,7 +18,7 @@ from foreword.parts import VISIBLE
 from foreword.parts.attention import KeyValues, Past
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Backward, CausalPattern, Dense, VisibleSpec
+from foreword.parts.visible import CausalPattern, Dense, VisibleSpec, Whole
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -53,14 +53,18 @@ class CausalTransformer(Transformer):
     def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
         real = self._real(inputs, state)
         positions = self._positions(inputs.ids, state, real)
-        layers, seen = self.through(inputs.ids, positions, self.pattern, state.layers if state else None, real)
+        layers, seen = self.through(inputs.ids, positions, self.visible(inputs), state.layers if state else None, real)
         return Output(self.norm(layers[-1]), tuple(layers), Remembered(tuple(seen), real))
+
+    def visible(self, inputs: Inputs) -> Whole:
+        """Who may look at whom."""
+        return self.pattern
 
     def through(
         self,
         ids: Tensor,
         positions: Tensor,
-        pattern: Backward,
+        pattern: Whole,
         past: Sequence[Past] | None = None,
         real: Tensor | None = None,
     ) -> tuple[list[Tensor], list[KeyValues]]:

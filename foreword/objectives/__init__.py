@@ -9,6 +9,7 @@ KINDS = Registry(
         "both_directions": "foreword.objectives.both_directions:BothDirections",
         "dialogue": "foreword.objectives.dialogue:Talk",
         "masked": "foreword.objectives.masked:Masked",
+        "masked_next_token": "foreword.objectives.masked_next_token:MaskedNextToken",
         "text_tasks": "foreword.objectives.text_tasks:TextTasks",
         "token_label": "foreword.objectives.made_labels:TokenLabel",
         "sequence_label": "foreword.objectives.made_labels:SequenceLabel",

@@ -29,7 +29,7 @@ class Choose(FromSequences):
         return numbers(examples, torch.long, NOTHING)
 
     def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:
-        return sequence_scores(model.heads[self.name], output, batch)
+        return sequence_scores(model.heads[self.name], self.states(model, output, batch), batch)
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         assert isinstance(batch, ExampleBatch)
@@ -39,9 +39,9 @@ class Choose(FromSequences):
         }
 
 
-def sequence_scores(head: SequenceHead, output: Output, batch: ExampleBatch) -> list[Tensor]:
+def sequence_scores(head: SequenceHead, states: Tensor, batch: ExampleBatch) -> list[Tensor]:
     """For each example a score of each of its sequences."""
-    scores = head(head.states(output.last, batch.there))[:, 0]
+    scores = head(states)[:, 0]
     return list(scores.split(list(batch.counts)))
 
 

@@ -38,8 +38,7 @@ class Classify(FromSequences):
         return numbers(examples, torch.long, NOTHING)
 
     def logits(self, model: Model, output: Output, batch: ExampleBatch) -> Tensor:
-        head: SequenceHead = model.heads[self.name]
-        return head(joined(head.states(output.last, batch.there), batch.counts, "mean"))
+        return model.heads[self.name](joined(self.states(model, output, batch), batch.counts, "mean"))
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         assert isinstance(batch, ExampleBatch)

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.batches.encoded import EncodedExample
@@ -16,7 +17,7 @@ from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Network, Output
 from foreword.objectives.base import NOTHING, Batch, MakeTokenHead, Objective
 from foreword.objectives.layout import padded
-from foreword.parts.task_heads import Read, Reading, SequenceHead
+from foreword.parts.task_heads import Read, Reading, SequenceHead, mean_of
 from foreword.tokens.tokenizer import Tokenizer
 
 Unit = Literal["example", "sequence", "value"]  # what counts as one guess of a target
@@ -145,11 +146,23 @@ class FromExamples(Objective):
 class FromSequences(FromExamples):
     """Learns something of each sequence as a whole."""
 
-    read: Read = "place"  # the vector where it is read, or "mean": of all its vectors
+    read: Read = "place"  # where it is read; "mean": of all its vectors; "ends": that, and the mean of its tokens' own
 
     @property
     def published(self) -> bool:
         return self.read == "place"
+
+    def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
+        bottom = network.table().size(1) if self.read == "ends" else 0
+        return {self.name: self.head(network.width + bottom)}
+
+    def states(self, model: Model, output: Output, batch: ExampleBatch) -> Tensor:
+        """[sequences, width] what the head reads of each."""
+        top = model.heads[self.name].states(output.last, batch.there)
+        if self.read != "ends":
+            return top
+        tokens = F.embedding(batch.inputs.ids, model.network.table())
+        return torch.cat([top, mean_of(tokens, batch.there)], -1)
 
     def sequence_head(self, width: int, outputs: int, bias: bool) -> SequenceHead:
         return SequenceHead(width, outputs, self.reading, self.dropout, bias, self.read)

@@ -36,7 +36,7 @@ class Rank(FromSequences):
         return torch.from_numpy(filled_up([_shares(one) for one in examples], np.nan, np.float32))
 
     def scores(self, model: Model, output: Output, batch: ExampleBatch) -> list[Tensor]:
-        return sequence_scores(model.heads[self.name], output, batch)
+        return sequence_scores(model.heads[self.name], self.states(model, output, batch), batch)
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         assert isinstance(batch, ExampleBatch)

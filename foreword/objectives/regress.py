@@ -28,8 +28,7 @@ class Regress(FromSequences):
         return numbers(examples, torch.float32, float("nan"))
 
     def values(self, model: Model, output: Output, batch: ExampleBatch) -> Tensor:
-        head: SequenceHead = model.heads[self.name]
-        return head(joined(head.states(output.last, batch.there), batch.counts, "sum"))[:, 0]
+        return model.heads[self.name](joined(self.states(model, output, batch), batch.counts, "sum"))[:, 0]
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         assert isinstance(batch, ExampleBatch)

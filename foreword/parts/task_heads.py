@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from foreword.kernels.elementwise import Dropout
 
 Reading = Literal["first", "last"]  # where a sequence is read off: a bidirectional network, and a causal one
-Read = Literal["place", "mean"]  # the vector there, or the mean of all: a small network puts little into one place
+# the vector there, or the mean of all: a small network puts little into one place; "ends": beside it the mean of the tokens' own
+Read = Literal["place", "mean", "ends"]
 
 
 def first(there: Tensor) -> Tensor:
@@ -24,6 +25,11 @@ def last(there: Tensor) -> Tensor:
 
 
 READINGS = {"first": first, "last": last}
+
+
+def mean_of(vectors: Tensor, there: Tensor) -> Tensor:
+    """vectors [sequences, positions, width] -> [sequences, width], without padding."""
+    return vectors.masked_fill(~there[..., None], 0.0).sum(1) / there.sum(1, keepdim=True)
 
 
 class SequenceHead(nn.Module):
@@ -44,7 +50,7 @@ class SequenceHead(nn.Module):
     def states(self, hidden: Tensor, there: Tensor) -> Tensor:
         """hidden [sequences, positions, width] -> [sequences, width]"""
         if self.place is None:
-            return hidden.masked_fill(~there[..., None], 0.0).sum(1) / there.sum(1, keepdim=True)
+            return mean_of(hidden, there)
         vectors = hidden[torch.arange(len(hidden), device=hidden.device), self.place(there)]
         return vectors if self.pool is None else self.pool(vectors).tanh()
 

@@ -171,6 +171,29 @@ class Reached:
 
 
 @dataclass(frozen=True)
+class EitherWay:
+    """Rows that look back and rows that look both ways, side by side (Charpentier & Samuel 2024, GPT-BERT)."""
+
+    causal: Tensor  # [batch], True for rows that look back
+    window: int | None = None
+
+    def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+        """[batch, 1, queries, keys]"""
+        back = CausalPattern().within(self.window).mask(queries, keys, device)
+        both = Everywhere().within(self.window).mask(queries, keys, device)
+        return torch.where(self.causal[:, None, None, None], back, both)
+
+    def within(self, window: int | None) -> EitherWay:
+        return replace(self, window=window)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
+        seen = self.mask(q.size(-2), k.size(-2), q.device)
+        if real is not None:
+            seen = (seen & real[:, None, None, :]) | _itself(q.size(-2), k.size(-2), q.device)
+        return attention(q, k, v, seen, dropout)
+
+
+@dataclass(frozen=True)
 class Packed:
     """Texts of any length, one behind the other in a batch of one: each looks back within itself, and nothing is padding."""
 
@@ -198,8 +221,8 @@ class Packed:
         return torch.cat(found, 1)[None]
 
 
-Pattern = Everywhere | Around | CausalPattern | Banded | Reached | Packed
-Backward = CausalPattern | Reached | Packed  # patterns that look back, and can be narrowed
+Pattern = Everywhere | Around | CausalPattern | Banded | EitherWay | Reached | Packed
+Whole = Everywhere | CausalPattern | EitherWay | Reached | Packed  # patterns that can be narrowed
 
 
 class VisibleSpec(Spec):

@@ -135,14 +135,15 @@ class TrainedModel:
         return self.model
 
     @property
-    def fills(self) -> bool:
-        return "fill" in self.abilities
+    def only_fills(self) -> bool:
+        """It guesses hidden tokens, and no next ones: its scores are pseudo-likelihoods."""
+        return "fill" in self.abilities and "score" not in self.abilities
 
     @property
     def nature(self) -> tuple[bool | None, str]:
         """What its scores compare with: whether its tokenizer is lossless (None: the text decides), and the kind of score."""
         lossless = None if self.tokenizer.kind == "word" else self.tokenizer.lossless
-        return lossless, "pseudo-likelihood" if self.fills else "likelihood"
+        return lossless, "pseudo-likelihood" if self.only_fills else "likelihood"
 
     def need(self, ability: str) -> None:
         """A fault if it cannot do this, which says what it can."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from foreword.assembly.difference import difference
 from foreword.assembly.recipe import Recipe
@@ -15,6 +18,7 @@ from foreword.basics.messages import Fault, Faults
 from foreword.networks.base import Model
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
+from foreword.tokens.extension import old_pieces
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.ranks import share
 
@@ -30,12 +34,18 @@ def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> 
         )
     theirs, mine = found.model.weights(), model.weights()
     faults = []
-    if found.tokenizer is None or found.tokenizer.fingerprint != tokenizer.fingerprint:
+    same = found.tokenizer is not None and found.tokenizer.fingerprint == tokenizer.fingerprint
+    new = None if same or found.tokenizer is None else old_pieces(found.tokenizer, tokenizer)
+    if new is not None:
+        rows = found.model.network.table().size(0), model.network.table().size(0)
+        theirs = {name: _grown(weight, mine.get(name), rows, new) for name, weight in theirs.items()}
+    elif not same:
         made = found.tokenizer.name if found.tokenizer else "no tokenizer"
         faults.append(
             Fault(
                 f"{path} was trained with {made}; the text to train on was made into ids with {tokenizer.name}.",
-                f"Make a matching store:  foreword tokens TEXT --tokenizer {path} --out STORE",
+                f"Make a matching store:  foreword tokens TEXT --tokenizer {path} --out STORE; "
+                "--add 500 there gives it new tokens.",
             )
         )
     differ = difference(shape_settings(found.recipe), shape_settings(recipe))
@@ -64,7 +74,15 @@ def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> 
         for name, weight in mine.items():
             weight.copy_(share(theirs[name], weight))
             digest.update(theirs[name].contiguous().cpu().view(-1).view(torch.uint8).numpy().data)
-    return {"path": str(path), "weights": digest.hexdigest()}
+    return {"path": str(path), "weights": digest.hexdigest(), **({"new_tokens": str(len(new))} if new else {})}
+
+
+def _grown(weight: Tensor, mine: Tensor | None, rows: tuple[int, int], new: Sequence[np.ndarray]) -> Tensor:
+    """What has a row for each token gets rows for new tokens: each the mean of those of the pieces it was before."""
+    if mine is None or weight.shape == mine.shape or (weight.size(0), mine.size(0)) != rows:
+        return weight
+    means = [weight[torch.from_numpy(pieces)].mean(0) for pieces in new]
+    return torch.cat([weight[: mine.size(0) - len(new)], torch.stack(means)])
 
 
 def shape_settings(recipe: Recipe) -> JsonObject:

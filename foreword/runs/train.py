@@ -8,10 +8,11 @@ from typing import Any
 
 import torch
 
+from foreword.assembly import loader
 from foreword.assembly.build import check_marks, check_tokenizer, model_for
 from foreword.assembly.recipe import Recipe, kind
 from foreword.assembly.token_vectors import said, start_tokens
-from foreword.basics.files import JsonObject
+from foreword.basics.files import JsonObject, cache_folder
 from foreword.basics.messages import Fault, duration, thousands
 from foreword.basics.progress import say
 from foreword.basics.seeds import number_of
@@ -53,6 +54,7 @@ def train(
     `start`: a run or model folder whose weights are the first. `ask`: called at each evaluation; metrics.jsonl keeps its answer.
     """
     store, valid = open_data(data, "train"), open_if_there(data, "valid")
+    recipe = with_own_vectors(recipe, store, hardware)
     check_tokenizer(recipe, store.tokenizer, str(store.folder))
     check_marks(recipe, stores_of(store))
     check_same(hardware, recipe, store.data)
@@ -76,6 +78,25 @@ def train(
     else:
         loop.go(tensorboard)
     return run
+
+
+def with_own_vectors(recipe: Recipe, store: Data, hardware: Hardware | None) -> Recipe:
+    """network.tokens_from = "text": vectors of this very text, learned now by skip-gram and kept for the next time."""
+    if getattr(recipe.network, "tokens_from", None) != "text":
+        return recipe
+    if isinstance(store, Mixture):
+        raise Fault(
+            'network.tokens_from = "text" learns from one store, and this is a mixture.',
+            "Learn them first:  foreword train word2vec --data STORE --out V, and --set network.tokens_from=V",
+        )
+    width = getattr(recipe.network, "embedding", None) or recipe.network.width
+    folder = cache_folder() / "vectors" / f"{store.data[:12]}-{store.fingerprint[:8]}-{width}"
+    learned = loader.load("word2vec", "", [f"network.width={width}"])
+    with (hardware or Hardware()).ranks.first_rank_first():
+        if not RunFolder(folder).passport().get("finished"):
+            say(f"vectors of {width} numbers are learned from {store.folder} first, in {folder}")
+            train(learned, store.folder, folder)
+    return recipe.model_copy(update={"network": recipe.network.model_copy(update={"tokens_from": str(folder)})})
 
 
 def text_run(

@@ -24,6 +24,7 @@ from foreword.text.splits import FRACTIONS, Fractions, share, split_of
 from foreword.tokens import marks as marking
 from foreword.tokens import turns
 from foreword.tokens.encode import UnitEncoder, UnitRecord, ids_dtype
+from foreword.tokens.extension import extended
 from foreword.tokens.kinds import TokenizerSpec
 from foreword.tokens.store import FORMAT, PER_DOCUMENT, SPLITS, SplitContent, StoreContent, TokenStore, read_content
 from foreword.tokens.tokenizer import Tokenizer
@@ -31,6 +32,7 @@ from foreword.tokens.units import FILE as UNITS_FILE
 from foreword.tokens.units import UnitsSpec
 
 SMALL = 4 * 2**20  # bytes below which starting processes costs more than it saves,
+EXTENSION = 32 * 2**20  # bytes of text that more pieces are learned from
 QUICK = 8  # and so many times as many for a tokenizer that is quick (measured: even at 25 MB)
 SAMPLE = 200 * 2**20  # bytes of text that a tokenizer is learned from
 PHRASES = 16 * 2**20  # and phrases
@@ -262,6 +264,20 @@ def learn_tokenizer(
 ) -> Tokenizer:
     """A tokenizer learned from the training text of all these files together, without a store."""
     return _learn(spec, units(list(paths), documents, column, 32 * 2**20), fractions, sample)
+
+
+def extend_tokenizer(
+    tokenizer: Tokenizer,
+    pieces: int,
+    paths: Sequence[Path],
+    documents: str = "auto",
+    column: str = "text",
+    fractions: Fractions = FRACTIONS,
+) -> Tokenizer:
+    """The same tokenizer with more pieces, learned from the training text of all these files."""
+    with ticking(f"learning {pieces:,} more pieces") as ticker:
+        work = units(list(paths), documents, column, 32 * 2**20)
+        return extended(tokenizer, _sample(work, fractions, EXTENSION, ticker), pieces)
 
 
 def _learn(spec: TokenizerSpec, work: list[Unit], fractions: Fractions, sample: int) -> Tokenizer:

@@ -9,6 +9,7 @@ INPUT_FORMATS = Registry(
         "recurrent": "foreword.transfer.encoding:GptFormat",
         "bidirectional_recurrent": "foreword.transfer.encoding:GptFormat",
         "window": "foreword.transfer.encoding:GptFormat",
+        "hybrid_transformer": "foreword.transfer.encoding:BertFormat",
         "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",
     },
 )

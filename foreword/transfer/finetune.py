@@ -48,6 +48,8 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
     fresh = transfer_kind_of(task.kind).objective(task.labels, input_format.reading, DROPOUT, task.train)
     objective = continued_objective(loaded, fresh).model_dump(mode="json")
     objective["tells_padding"] = frozen
+    if trunk.get("tokens_from") and "read" in objective and not frozen:
+        objective["read"] = "ends"  # a table that began as word vectors is most of what a small network knows
     both = {"kind": "together", "parts": [objective, {"kind": "read_along"}], "weights": [1.0, how.aux]}
     values["objective"] = both if how.aux else objective
     values["batches"] = {"kind": "examples"} | ({} if trunk.get("context") else {"length": UNLIMITED})

@@ -10,6 +10,7 @@ from typing import Any
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, duration
 from foreword.basics.progress import say
+from foreword.networks.base import Model
 from foreword.networks.features import trunk_of
 from foreword.report import Facts, Plot, Report, Sample, Section, Table, Text
 from foreword.report.plots import curves
@@ -17,11 +18,14 @@ from foreword.runs.folder import RunFolder
 from foreword.tasks.example import groups
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.tasks.metrics import PairedDifference, between, difference
-from foreword.transfer.baselines import Baseline, judged
+from foreword.transfer.baselines import Baseline, fits_texts, judged, vectors
+from foreword.transfer.controls import bag_of, order_in_words, recommended_in_words
 from foreword.transfer.finetune import PUBLISHED
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import label_subset
+from foreword.transfer.labelled_run import opened
+from foreword.transfer.tuning import Tuning
 
 CUT = 600  # characters of a text that a page shows
 WORST = 8  # mistakes on a page
@@ -44,7 +48,8 @@ def report(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Report:
         scores = passport["scores"][name] if name else passport["scores"]
         results += [(f"{name} {split}".strip(), *cells) for split, *cells in rows_of(scores)]
         rows = read_predictions(run.path, task=name)
-        found = compared(_trained_on(task, passport), [row["answer"] for row in rows])
+        learned, said = _trained_on(task, passport), [row["answer"] for row in rows]
+        found = [*compared(learned, said), *_bag(learned, passport, said)]
         beside += [(f"{name} {one.baseline.name}".strip(), *one.cells) for one in found]
         simple[name] = {one.baseline.name: one.values() for one in found}
         sections += _answers(task, name, rows)
@@ -52,19 +57,25 @@ def report(run: RunFolder, tasks: Mapping[str, LabelledTask]) -> Report:
     start = Path(passport["start"]["path"])
     model = start.parent.name if start.name == "model" else start.name
     title = f"{model} on {', '.join(task.name for task in tasks.values())}"
-    learned = learning(run.metrics(), {name: task.metrics[0] for name, task in tasks.items()})
+    curves_of = learning(run.metrics(), {name: task.metrics[0] for name, task in tasks.items()})
     return Report(
         title,
-        [*lead, *reading_note(run)],
+        [*lead, *control_notes(passport), *reading_note(run)],
         [
             Section("Results", Table(results, left=range(5))),
             Section("Beside baselines, on test", Table(beside, left=(0, 1))),
             *sections,
-            Section("Learning", *learned),
+            Section("Learning", *curves_of),
             Section("How this was made", _facts(run, tasks)),
         ],
         {"run": str(run.path), "scores": passport["scores"], "baselines": simple.get("", simple)},
     )
+
+
+def control_notes(passport: Mapping[str, Any]) -> list[str]:
+    """What the controls of a run said, where they were asked."""
+    known = {"recommended": recommended_in_words, "word_order": order_in_words}
+    return [in_words(passport[name]) for name, in_words in known.items() if name in passport]
 
 
 def _trained_on(task: LabelledTask, passport: Mapping[str, Any]) -> LabelledTask:
@@ -93,6 +104,25 @@ class Beside:
             **{one.metric: one.values() for one in self.baseline.test},
             "model_minus_baseline": {"value": self.difference.value, "interval": list(self.difference.interval)},
         }
+
+
+def _bag(task: LabelledTask, passport: Mapping[str, Any], predicted: Sequence[Any]) -> list[Beside]:
+    """The mean of the token vectors that the model began with, read by a regression: what is there without any context."""
+    path, tuning = Path(passport["start"]["path"]), passport.get("tuning", {})
+    if not fits_texts(task.kind) or not path.exists() or len(task.train) > MOST:
+        return []
+    how = Tuning(network=tuning.get("network", ""), settings=tuple(tuning.get("settings", ())))
+    start = opened(path, how)
+    if not isinstance(start.model, Model) or start.tokenizer is None:
+        return []
+    measure = task.measure
+    try:
+        bag = vectors(task, bag_of(start.model, start.tokenizer), "bag of its token vectors")
+    except Fault as fault:
+        say(f"no baseline on token vectors: {fault.what}")
+        return []
+    mine, theirs = measure.judge(task.test, predicted), measure.judge(task.test, bag.predictions)
+    return [Beside(bag, difference(measure.metric, theirs, mine))] if mine and theirs else []
 
 
 def compared(task: LabelledTask, predicted: Sequence[Any]) -> list[Beside]:

@@ -30,6 +30,9 @@ class LabelledKind(Templated):
     id: str = ""  # the row's own name; else its number
     part_by: str = ""  # what must stay in one split when splits are cut; else the first text, or what answers
     note: str = ""  # what should be said about the data
+    rates: tuple[
+        float, ...
+    ] = ()  # published learning rates, of networks 768 wide: what --grid tries; BERT's by default
     only: dict[str, str] = {}  # rows that count: those with these values in these fields
 
     in_words: ClassVar[str] = ""  # the kind in plain words

@@ -10,6 +10,7 @@ import foreword
 from foreword.assembly.build import network_for
 from foreword.assembly.token_vectors import start_tokens
 from foreword.basics.messages import Fault
+from foreword.runs import train as runs_train
 from foreword.runs.train import train
 from foreword.vectors.words import WordVectors
 from tests.labelled import task
@@ -105,3 +106,22 @@ def test_a_table_of_vectors_is_fine_tuned_inside_a_network(stores, tmp_path):
         finetune(vectors, whole, tmp_path / "other", Tuning())
     with pytest.raises(Fault, match="is no network"):
         finetune(vectors, whole, tmp_path / "other", Tuning(network="katz"))
+
+
+def test_vectors_of_the_text_itself_are_learned_first_and_kept(store, tmp_path, monkeypatch):
+    """network.tokens_from = "text": a second run begins with the very same ones, and learns none."""
+    monkeypatch.setattr(runs_train, "cache_folder", lambda: tmp_path / "cache")
+    text = store("wordpiece")
+    recipe = tiny("bert", "network.tokens_from=text", 'training.budget="1"')
+    run = train(recipe, text.folder, tmp_path / "run")
+    folder = run.recipe().network.tokens_from
+    vectors = WordVectors.opened(folder)
+    assert vectors.width == recipe.network.width
+    facts = run.passport()["tokens_from"]
+    assert facts["found"] > 100
+    begun = (tmp_path / "cache").rglob("passport.json")
+    times = {path: path.stat().st_mtime_ns for path in begun}
+    again = train(recipe, text.folder, tmp_path / "again")
+    assert again.recipe().network.tokens_from == folder
+    assert {path: path.stat().st_mtime_ns for path in times} == times
+    assert again.passport()["tokens_from"] == facts

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import shutil
+import tomllib as toml
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from foreword import tasks
 from foreword.basics.messages import Fault, Interrupted, RunFailed
 from foreword.compare import study as protocol
 from foreword.compare.contenders import Plan
@@ -27,6 +30,16 @@ from foreword.transfer.tuning import Tuning
 from tests.labelled import KINDS, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
+PUBLISHED = {
+    "cmrc2018": [3e-5, 8e-5],
+    "drcd": [3e-5, 8e-5],
+    "xnli-zh": [3e-5, 5e-5],
+    "chnsenticorp": [2e-5, 5e-5],
+    "lcqmc": [2e-5, 5e-5],
+    "thucnews": [2e-5, 5e-5],
+    "msra-ner": [3e-5, 4e-5, 5e-5],
+    "peopledaily": [3e-5, 5e-5],
+}
 T2, T4 = 4.302652729911275, 2.7764451051977987  # Student's t, 97.5%, with 2 and 4 degrees of freedom (any table)
 
 
@@ -186,6 +199,22 @@ def test_test_has_no_say(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert [row.rate for row in cells] == pytest.approx(
         [rate * 24 for rate in (2e-5, 3e-5, 5e-5)]
     )  # 768 / 32 times as large
+
+
+def test_a_task_with_published_rates_has_them_as_its_grid(base: Path) -> None:
+    one = SimpleNamespace(model=base, how=QUICK)
+    learn = task("classify", 8).learn
+    for rates, tried in (((), (2e-5, 3e-5, 5e-5)), ((1e-5, 8e-5), (1e-5, 8e-5))):
+        about = SimpleNamespace(learn=learn.model_copy(update={"rates": rates}))
+        cells = protocol.StudyRunner.grid(SimpleNamespace(plan=Plan(1, grid=True), task=about), one)
+        assert cells == [(pytest.approx(rate * 24), batch) for rate in tried for batch in (16, 32)]
+
+
+def test_known_chinese_tasks_have_the_published_rates() -> None:
+    """Cui et al. 2019, the best rates of BERT, BERT-wwm and ERNIE."""
+    catalogue = Path(tasks.__file__).parent / "catalogue"
+    rates = {name: toml.loads((catalogue / f"{name}.toml").read_text("utf-8"))["learn"]["rates"] for name in PUBLISHED}
+    assert rates == PUBLISHED
 
 
 @pytest.mark.thorough

@@ -10,6 +10,7 @@ import torch
 
 from foreword.basics.messages import Fault
 from foreword.evaluate.entity_cloze import EntityQuestion, ask, hidden, is_cloze, questions, report
+from foreword.runs.opening import TrainedModel
 from tests.tiny import drawn, tiny
 
 TEXT = "the import statement binds a name in the local namespace"
@@ -82,7 +83,8 @@ def test_several_models_stand_side_by_side(model, tmp_path):
     path.write_text(json.dumps({"text": TEXT, "entities": [[0, 3], [4, 10]]}) + "\n", encoding="utf-8")
     assert is_cloze(path)
     assert len(questions(path)) == 2
-    values = report({"one": model, "two": model}, [path]).values
+    opened = TrainedModel("bert", tiny("bert"), *model)
+    values = report({"one": opened, "two": opened}, [path]).values
     assert values["one"] == values["two"]
     assert values["one"]["cloze.jsonl"]["asked"] == 2
 

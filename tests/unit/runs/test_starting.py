@@ -7,6 +7,7 @@ from foreword.basics.messages import Fault
 from foreword.exchange import hugging_face
 from foreword.runs.folder import RunFolder
 from foreword.runs.starting import check_same_start, start_from
+from foreword.tokens.extension import extended, old_pieces
 from foreword.tokens.tokenizer import Tokenizer
 from tests.tiny import drawn, tiny
 
@@ -59,3 +60,27 @@ def test_a_run_goes_on_only_from_what_it_was_begun_from(tmp_path):
     check_same_start(run, {"path": "moved", "weights": "1"})
     with pytest.raises(Fault, match="begun from a, not from nothing"):
         check_same_start(run, {})
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt-bert"])
+def test_new_tokens_begin_as_the_mean_of_the_pieces_they_were(name, store, store_of, tmp_path):
+    """Of what has a row for each token, the table and an output of its own; all else is the other's."""
+    recipe = tiny(name, *(["head.tied=false"] if name == "gpt-bert" else []))
+    old = store_of(recipe).tokenizer
+    theirs = drawn(recipe, old, 3)
+    hugging_face.write(tmp_path / "old", recipe, theirs, old)
+    new = extended(old, ["the glomerulonephritis of a nephron"] * 9, 12)
+    pieces, model = old_pieces(old, new), drawn(recipe, new, 5)
+    start = start_from(tmp_path / "old", recipe, model, new)
+    assert int(start["new_tokens"]) == len(new) - len(old) == len(pieces)
+    rows = 0
+    for weight_name, weight in model.weights().items():
+        before = theirs.weights()[weight_name]
+        if weight.shape == before.shape:
+            assert torch.equal(weight, before)
+            continue
+        assert torch.equal(weight[: len(old)], before)
+        means = torch.stack([before[torch.from_numpy(one)].mean(0) for one in pieces])
+        assert torch.equal(weight[len(old) :], means)
+        rows += 1
+    assert rows == 2, "a table, and its bias or an output of its own"

@@ -51,10 +51,10 @@ def test_every_kind_of_task_trains_and_leaves_a_run(kind: str, family: str, tmp_
     assert any("dev" in record for record in run.metrics())
 
 
-@pytest.mark.parametrize("family", ["gpt2", "bert"])
-def test_reading_the_mean_learns_and_opens_again_in_our_own_layout(family: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("family", "read"), [("gpt2", "mean"), ("bert", "mean"), ("bert", "ends")])
+def test_reading_the_mean_learns_and_opens_again_in_our_own_layout(family: str, read: str, tmp_path: Path) -> None:
     whole = task("classify", 160, 40, 80)
-    how = replace(LABELLED_KINDS, settings=("objective.read=mean",))
+    how = replace(LABELLED_KINDS, settings=(f"objective.read={read}",))
     run = finetune(folder(family, tmp_path / "base"), whole, tmp_path / "run", how)
     assert scores(run)["accuracy"] > 0.75, "four deviations above chance"
     assert "no class of `transformers`" in (run.model / "README.md").read_text("utf-8").lower()
