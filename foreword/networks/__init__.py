@@ -8,6 +8,7 @@ KINDS = Registry(
         "causal_transformer": "foreword.networks.causal:CausalTransformerSpec",
         "bidirectional_transformer": "foreword.networks.bidirectional:BidirectionalTransformerSpec",
         "segment_transformer": "foreword.networks.segment:SegmentTransformerSpec",
+        "two_stream_transformer": "foreword.networks.two_stream:TwoStreamTransformerSpec",
         "encoder_decoder": "foreword.networks.encoder_decoder:EncoderDecoderSpec",
         "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",
         "recurrent": "foreword.networks.recurrent:RecurrentSpec",
