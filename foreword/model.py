@@ -388,19 +388,46 @@ class LoadedModel(TrainedModel):
         return Predictor(Path(self.name))
 
     @torch.inference_mode()
-    def logits(self, ids: Sequence[int], target: Sequence[int] | None = None) -> np.ndarray:
+    def logits(
+        self,
+        ids: Sequence[int],
+        target: Sequence[int] | None = None,
+        visible: np.ndarray | Sequence[Sequence[bool]] | None = None,
+        targets: Sequence[int] | None = None,
+    ) -> np.ndarray:
         """[tokens, vocabulary] float32: what others compare us with.
 
         Of a model that writes from a source, `ids` are the source and row i is what it says of target id i, given those before.
+        XLNet: `targets` are positions that are guessed unseen, a row for each; `visible` [tokens, tokens] is True where one
+        position may see another. Without them, everything is seen.
         """
         self.need("logits")
         given = self._checked(ids)
+        if visible is not None or targets is not None:
+            return self._guessed(given, visible, targets)
         if "translate" in self.abilities:
             if target is None:
                 raise Fault(f"{self.name} writes from a source.", "Give both:  logits(source_ids, target_ids)")
             return self.writer.logits([given], [self._checked(target)])[0].float().numpy()
         output = self.with_heads.network(Inputs(torch.from_numpy(given)[None]))
         return self.with_heads.heads["tokens"].logits(output.last[0]).float().numpy()
+
+    def _guessed(self, ids: np.ndarray, visible: Any, targets: Sequence[int] | None) -> np.ndarray:
+        """What is said of positions in an order."""
+        model = self.with_heads
+        if "queries" not in model.network.reads:
+            raise Fault(f"{self.name} ({self.recipe.name}) reads in one way only: visible and targets are for XLNet.")
+        table = None if visible is None else np.asarray(visible, bool)
+        if table is not None and table.shape != (len(ids), len(ids)):
+            raise Fault(f"visible is {list(table.shape)}; {len(ids)} ids need [{len(ids)}, {len(ids)}].")
+        if strange := [place for place in targets or () if not 0 <= place < len(ids)]:
+            raise Fault(f"there is no position {strange[0]} among {len(ids)} ids; they count from 0.")
+        inputs = Inputs(
+            torch.from_numpy(ids)[None],
+            visible=None if table is None else torch.from_numpy(table)[None],
+            queries=None if targets is None else torch.as_tensor(list(targets), dtype=torch.int64)[None],
+        )
+        return model.heads["tokens"].logits(model.network(inputs).last[0]).float().numpy()
 
     def _checked(self, ids: Sequence[int]) -> np.ndarray:
         """Ids that the network can read at once."""

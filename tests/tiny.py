@@ -97,6 +97,8 @@ def settings_for(recipe: Recipe) -> list[str]:
         found += ["batches.tokens=160"]
     if recipe.batches.length is not None and not has(network, "context"):
         found += [f"batches.length={8 if has(network, 'width') else 5000}"]
+    if has(recipe.batches, "reuse"):  # what is remembered, and two texts with three specials
+        found += ["batches.length=24", "batches.reuse=8"]
     found += ['training.save="3"', "training.log=2", "training.valid_batches=2"]
     if recipe.network.trained_by != "counting":
         found += ["training.batch_size=8", 'training.budget="9"', 'training.evaluate="4"']
@@ -144,7 +146,7 @@ def store_kind(recipe: Recipe) -> str:
         return "dialogues"
     if "[span0]" in recipe.objective.specials:
         return "spans"
-    if "[mask]" in recipe.objective.specials:
+    if "[cls]" in recipe.objective.specials:
         return "tagged" if getattr(recipe.tokenizer, "specials", None) else "wordpiece"
     return "byte_bpe"
 

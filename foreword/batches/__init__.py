@@ -20,6 +20,7 @@ CUTS = Registry(
         "labelled_pairs": "foreword.batches.labelled_pairs:LabelledPairs",
         "pairs_and_dialogues": "foreword.batches.roles:PairsAndDialogues",
         "pairs": "foreword.batches.pairs:Pairs",
+        "recalled_pairs": "foreword.batches.recalled_pairs:RecalledPairs",
         "sentence_pairs": "foreword.batches.sentence_pairs:SentencePairs",
     },
 )

@@ -29,6 +29,8 @@ class Row:
     second_marks: Mapping[str, np.ndarray] = field(default_factory=dict)  # and which of the second text
     counts: np.ndarray | None = None  # co-occurrences: how often each id stands near that of the second text
     continues: bool | None = None  # lanes: whether this row goes on where the same row of the batch before ended
+    remembered: int | None = None  # how many ids, from the first, the next row of the lane remembers; None: all
+    backward: bool = False  # it is a text from its end to its start
 
     @cached_property
     def chance(self) -> np.random.Generator:

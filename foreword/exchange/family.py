@@ -38,6 +38,7 @@ class Name:
     ] = ()  # which row of theirs each of ours is, an order that is its own inverse; nothing: the same
     scales: tuple[float, ...] = ()  # how many times theirs each part of ours is; nothing: they are equal
     leading: bool = False  # they keep a first dimension of one
+    heads: int = 0  # they keep what the heads have in two dimensions, [heads, size], last; 0: in one
 
 
 @dataclass(frozen=True)

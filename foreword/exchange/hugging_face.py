@@ -33,6 +33,7 @@ from foreword.exchange import (
     roberta,
     t5,
     tasks,
+    xlnet,
 )
 from foreword.exchange.family import Family, Name, task_of
 from foreword.networks.base import Model
@@ -54,13 +55,16 @@ FAMILIES: dict[str, Family] = {
         nanochat.FAMILY,
         t5.FAMILY,
         marian.FAMILY,
+        xlnet.FAMILY,
     )
 }
 OWN = "foreword"  # model_type of folders for which Hugging Face has no class
 FORMAT = 1
 LARGEST = 5_000_000_000  # bytes of one file, as transformers has it
-TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.")  # of their fine-tuned classes
-BESIDE = ("lm_head.", "cls.", "final_logits_bias", "generator_", "discriminator_", "head.", "decoder.bias")
+# of their fine-tuned classes
+TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.", "sequence_summary.", "logits_proj.")
+TASK_HEADS += ("start_logits.", "end_logits.", "answer_class.")
+BESIDE = ("lm_head.", "lm_loss.", "cls.", "final_logits_bias", "generator_", "discriminator_", "head.", "decoder.bias")
 HEADS = (*BESIDE, *TASK_HEADS)  # what their classes put beside the trunk
 
 
@@ -152,6 +156,7 @@ def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
         ):
             plain = theirs.startswith(HEADS)  # heads stand beside the trunk, not in it
             written = (part.t() if name.transposed else part[None] if name.leading else part) / scale
+            written = written.unflatten(-1, (name.heads, -1)) if name.heads else written
             found[theirs if plain else family.prefix + theirs] = written.contiguous()
     if ours:
         raise RuntimeError(f"{family.model_type}: no name for {', '.join(ours)}")  # a hole in the family's table
@@ -278,6 +283,8 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
     missing, misshapen = [], []
     for name in names:
         parts = [left.pop(theirs, None) for theirs in name.theirs]
+        if name.heads:
+            parts = [part if part is None or part.dim() < 2 else part.flatten(-2) for part in parts]
         if any(part is None for part in parts):
             missing += [theirs for theirs, part in zip(name.theirs, parts) if part is None]
             continue

@@ -9,6 +9,7 @@ KINDS = Registry(
         "bidirectional_transformer": "foreword.networks.bidirectional:BidirectionalTransformerSpec",
         "hybrid_transformer": "foreword.networks.hybrid:HybridTransformerSpec",
         "segment_transformer": "foreword.networks.segment:SegmentTransformerSpec",
+        "two_stream_transformer": "foreword.networks.two_stream:TwoStreamTransformerSpec",
         "encoder_decoder": "foreword.networks.encoder_decoder:EncoderDecoderSpec",
         "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",
         "recurrent": "foreword.networks.recurrent:RecurrentSpec",

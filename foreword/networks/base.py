@@ -27,6 +27,12 @@ class Inputs:
     causal: Tensor | None = None  # [batch], True for rows in which no position looks ahead; None: as the network reads
     source: Tensor | None = None  # [batch, source positions], another sequence: what is read before `ids` are written
     source_real: Tensor | None = None  # [batch, source positions], False at padding
+    order: Tensor | None = None  # [batch, positions] numbers: a position sees those that have no larger one; None: all
+    visible: Tensor | None = None  # [batch, positions, positions], whom a position sees beside itself; None: all
+    queries: Tensor | None = None  # [batch, guesses], positions to guess without seeing them; None: none, only to read
+    backward: Tensor | None = None  # [batch], True where a row is a text from its end to its start
+    recalls: Tensor | None = None  # [batch, positions], False where what is remembered is of another text
+    remembered: int | None = None  # positions of each row, from its first, that the next rows remember; None: all
 
     def rows(self, start: int, stop: int) -> Inputs:
         return replace(self, **{name: value[start:stop] for name, value in self._tensors()})
@@ -35,7 +41,7 @@ class Inputs:
         return replace(self, **{name: value.to(device) for name, value in self._tensors()})
 
     def _tensors(self) -> list[tuple[str, Tensor]]:
-        return [(f.name, value) for f in fields(self) if (value := getattr(self, f.name)) is not None]
+        return [(f.name, value) for f in fields(self) if isinstance(value := getattr(self, f.name), Tensor)]
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,7 @@ class Output:
     layers: tuple[Tensor, ...] = ()  # after the embeddings and after each layer
     state: State = None
     costs: dict[str, Tensor] = field(default_factory=dict)  # what the network itself charges (pondering, balance)
+    content: Tensor | None = None  # [batch, positions, width] of what was read, where `last` is of guesses; None: `last`
 
 
 class Network(nn.Module):

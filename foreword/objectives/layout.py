@@ -52,6 +52,17 @@ def marks_with_specials(row: Row, tokenizer: Tokenizer, name: str) -> np.ndarray
     )
 
 
+CLOSING = 2  # the segment of a [cls] that stands behind the texts
+
+
+def with_class_last(texts: Sequence[np.ndarray], tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
+    """first [separator] (second [separator]) [cls], as XLNet reads them, and the segment of each token."""
+    close, last = [tokenizer.special("[separator]")], [tokenizer.special("[cls]")]
+    ids = np.concatenate([part for text in texts for part in (text, close)] + [last]).astype(np.int64)
+    lengths = [len(text) + 1 for text in texts]
+    return ids, np.repeat([*range(len(texts)), CLOSING], [*lengths, 1])
+
+
 def with_specials(row: Row, tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
     """[cls] first [separator] (second [separator]) and the segment of each token: a separator closes its own text.
 

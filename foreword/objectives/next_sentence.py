@@ -22,6 +22,7 @@ class NextSentence(Objective):
     kind: Literal["next_sentence"] = "next_sentence"
     writes: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
     specials: ClassVar[tuple[str, ...]] = ("[cls]", "[separator]")
+    reading: Literal["first", "last"] = "first"  # the position of [cls]: XLNet has it behind the texts
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
         return {"next_sentence": Pooled(network.width, 2)}
@@ -37,7 +38,8 @@ class NextSentence(Objective):
         return Batch(Inputs(padded(texts, fill), real(texts), padded(segments, 0)), {"next_sentence": answers})
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
-        scores = model.heads["next_sentence"](output.last)
+        read = output.last if output.content is None else output.content
+        scores = model.heads["next_sentence"](read if self.reading == "first" else read[:, -1:])
         return {"next_sentence": Charge(F.cross_entropy(scores, batch.targets["next_sentence"], reduction="sum"))}
 
     def statistics(self, batch: Batch, tokenizer: Tokenizer) -> dict[str, float | int]:

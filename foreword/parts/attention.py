@@ -61,26 +61,52 @@ class RelativeScores(nn.Module):
         super().__init__()
         self.heads, self.size = heads, size
         self.distance = nn.Linear(width, heads * size, bias=False)
-        self.biases = QueryBiases(heads, size) if untied else None  # its own; None: those of the whole stack
+        self.biases: QueryBiases | None = QueryBiases(heads, size) if untied else None  # None: those of the whole stack
 
     def forward(self, queries: Tensor, where: Where | None) -> tuple[Tensor, Tensor | None]:
         if not isinstance(where, Distances):
             raise TypeError("relative scores need distances")
         biases = self.biases or where.biases
         assert biases is not None
-        far = self.distance(where.vectors.to(queries.dtype)).unflatten(-1, (self.heads, self.size)).transpose(0, 1)
-        scores = (queries + biases.place[:, None]) @ far.mT  # far [heads, keys, size]; [batch, heads, queries, keys]
-        return queries + biases.content[:, None], shifted(scores) * self.size**-0.5
+        far = self.distance(where.vectors.to(queries.dtype)).unflatten(-1, (self.heads, self.size)).transpose(-3, -2)
+        far = far if where.tables is None else far[where.tables]  # [.., heads, distances, size]
+        scores = (queries + biases.place[:, None]) @ far.mT  # [batch, heads, queries, distances]
+        return queries + biases.content[:, None], self.to_keys(scores, where) * self.size**-0.5
+
+    def to_keys(self, scores: Tensor, where: Distances) -> Tensor:
+        """[.., queries, distances] from the last position -> [.., queries, keys] from each query."""
+        if where.places is None:
+            return shifted(scores)[..., : where.keys]
+        first = scores.size(-1) - where.keys - where.places  # how far each query stands before the last position
+        columns = first[:, None, :, None] + torch.arange(where.keys, device=scores.device)
+        return scores.gather(-1, columns.expand(-1, scores.size(1), -1, -1))
+
+
+class SegmentScores(RelativeScores):
+    """The same, and whether query and key are of one text: which text it is does not matter (Yang et al. 2019, section 2.5)."""
+
+    def __init__(self, width: int, heads: int, size: int):
+        super().__init__(width, heads, size, untied=True)
+        self.biases = QueryBiases(heads, size, segments=True)
+        self.texts = nn.Embedding(2, heads * size)  # of the same text, of another
+
+    def forward(self, queries: Tensor, where: Where | None) -> tuple[Tensor, Tensor | None]:
+        asked, scores = super().forward(queries, where)
+        if not isinstance(where, Distances) or where.same is None:
+            return asked, scores
+        texts = self.texts.weight.unflatten(-1, (self.heads, self.size)).transpose(0, 1)  # [heads, 2, size]
+        same, other = ((queries + self.biases.segment[:, None]) @ texts.mT * self.size**-0.5).split(1, -1)
+        return asked, scores + torch.where(where.same, same, other)
 
 
 def shifted(scores: Tensor) -> Tensor:
     """Scores of distances from the last query -> those of each query: every row moves left by how far it is from the last.
 
-    What is then right of a query's own place is another row's, and lies in the future.
+    What is then right of the last distance is another row's.
     """
-    batch, heads, queries, keys = scores.shape
-    padded = F.pad(scores, (1, 0)).view(batch, heads, keys + 1, queries)
-    return padded[:, :, 1:].reshape(batch, heads, queries, keys)
+    batch, heads, queries, distances = scores.shape
+    padded = F.pad(scores, (1, 0)).view(batch, heads, distances + 1, queries)
+    return padded[:, :, 1:].reshape(batch, heads, queries, distances)
 
 
 class Attention(nn.Module):

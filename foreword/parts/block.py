@@ -136,6 +136,16 @@ class Block(nn.Module):
             return checkpoint(self._through, x, pattern, past, real, where, source, use_reentrant=False)
         return self._through(x, pattern, past, real, where, source)
 
+    def look(self, x: Tensor, seen: KeyValues, pattern: Pattern, where: Where | None = None) -> Tensor:
+        """Vectors that look at what is remembered and are not remembered themselves (XLNet's query stream)."""
+        if self.recompute and self.training:
+            return checkpoint(self._look, x, seen, pattern, where, use_reentrant=False)
+        return self._look(x, seen, pattern, where)
+
+    def _look(self, x: Tensor, seen: KeyValues, pattern: Pattern, where: Where | None) -> Tensor:
+        x = self.first.leave(x, self.attention.look(self.first.enter(x), seen, pattern, None, where))
+        return self.second.leave(x, self.feedforward(self.second.enter(x)))
+
     def _through(
         self,
         x: Tensor,

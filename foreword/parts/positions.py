@@ -36,17 +36,29 @@ class Bias(NamedTuple):
 class QueryBiases(nn.Module):
     """What every query asks for, whatever it is itself: of content, and of distance (Dai et al. 2019, eq. 5)."""
 
-    def __init__(self, heads: int, size: int):
+    def __init__(self, heads: int, size: int, segments: bool = False):
         super().__init__()
         self.content = nn.Parameter(torch.zeros(heads, size))  # u of the paper
         self.place = nn.Parameter(torch.zeros(heads, size))  # v of the paper
+        if segments:
+            self.segment = nn.Parameter(torch.zeros(heads, size))  # b of XLNet's
 
 
 class Distances(NamedTuple):
-    """Vectors of the distances from the last query to every key, and the query biases of all layers."""
+    """Vectors of the distances from queries to keys, and the query biases of all layers."""
 
-    vectors: Tensor  # [keys, width], the furthest first
+    vectors: Tensor  # [distances, width] from the last query to each key, the furthest first; then those ahead, if seen
     biases: QueryBiases | None  # None: each layer has its own
+    keys: int
+    tables: Tensor | None = None  # [batch] which of several such `vectors` a row has; None: there is one
+    places: Tensor | None = None  # [batch, queries] where the queries stand, if they are not all positions in order
+    same: Tensor | None = None  # [batch, 1, queries, keys] whether both are of one text; None: all are
+
+    def or_reversed(self, backward: Tensor) -> Distances:
+        """The same where some rows [batch] hold a text that runs from its end to its start: what is behind lay ahead."""
+        half = self.vectors.size(-1) // 2
+        mirrored = torch.cat([-self.vectors[..., :half], self.vectors[..., half:]], -1)  # sines change their sign
+        return self._replace(vectors=torch.stack([self.vectors, mirrored]), tables=backward.long())
 
 
 Where = Rotation | Bias | Distances  # what attention has to know of positions
@@ -139,7 +151,7 @@ class Relative(PositionsSpec):
     )
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> RelativeDistances:
-        return RelativeDistances(stack, self.untied, self.furthest)
+        return RelativeDistances(stack, self.untied, self.furthest, both_ways)
 
 
 class PositionTable(nn.Embedding, Placing):
@@ -192,16 +204,17 @@ class BiasTable(nn.Embedding, Placing):
 
 
 class RelativeDistances(Placing):
-    def __init__(self, stack: StackSpec, untied: bool, furthest: int | None):
+    def __init__(self, stack: StackSpec, untied: bool, furthest: int | None, both_ways: bool = False):
         super().__init__()
-        self.width, self.furthest = stack.width, furthest
+        self.width, self.furthest, self.both_ways = stack.width, furthest, both_ways
         self.biases = None if untied else QueryBiases(stack.heads, stack.size)
         self.drop = Dropout(stack.dropout.embeddings)
 
     def where(self, positions: Tensor, keys: int) -> Distances:
-        far = torch.arange(keys - 1, -1, -1, device=positions.device)
-        far = far if self.furthest is None else far.clamp(max=self.furthest)
-        return Distances(self.drop(sinusoids(far, self.width)), self.biases)
+        ahead = positions.size(-1) - 1 if self.both_ways else 0
+        far = torch.arange(keys - 1, -ahead - 1, -1, device=positions.device)
+        far = far if self.furthest is None else far.clamp(-self.furthest, self.furthest)
+        return Distances(self.drop(sinusoids(far, self.width)), self.biases, keys)
 
 
 def sinusoids(positions: Tensor, width: int) -> Tensor:

@@ -169,9 +169,7 @@ class StackSpec(Spec):
         return Block(self._attention(), forward, around, self._attention(relative=False) if cross else None)
 
     def _attention(self, relative: bool = True) -> Attention:
-        scores: nn.Module = DotProduct(self.size, self.attention_scale)
-        if relative and isinstance(self.positions, Relative):
-            scores = RelativeScores(self.width, self.heads, self.size, self.positions.untied)
+        scores = self.relative_scores(self.positions) if relative and isinstance(self.positions, Relative) else None
         return Attention(
             self.width,
             self.heads,
@@ -179,6 +177,10 @@ class StackSpec(Spec):
             self.dropout.attention,
             self.bias and self.attention_bias,
             self.qkv_bias,
-            scores,
+            scores or DotProduct(self.size, self.attention_scale),
             self.norm_of(self.size) if self.qk_norm else None,
         )
+
+    def relative_scores(self, positions: Relative) -> nn.Module:
+        """How queries meet keys where content and distance are scored apart."""
+        return RelativeScores(self.width, self.heads, self.size, positions.untied)

@@ -143,6 +143,8 @@ def attend_with_bias(
     pattern: Pattern, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, bias: Tensor, dropout: float = 0.0
 ) -> Tensor:
     """A pattern by its definition, with a bias [..., queries, keys] on the scores."""
+    if isinstance(pattern, Given):
+        return pattern.attend(q, k, v, real, dropout, bias)
     queries, keys = q.size(-2), k.size(-2)
     seen = pattern.mask(queries, keys, q.device)
     if real is not None:
@@ -221,8 +223,38 @@ class Packed:
         return torch.cat(found, 1)[None]
 
 
-Pattern = Everywhere | Around | CausalPattern | Banded | EitherWay | Reached | Packed
-Whole = Everywhere | CausalPattern | EitherWay | Reached | Packed  # patterns that can be narrowed
+@dataclass(frozen=True)
+class Given:
+    """Who sees whom is given, row by row: an order of its own for each (XLNet). Who sees nobody takes nothing from anybody."""
+
+    seen: Tensor  # [batch, queries, keys]
+
+    def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+        """[batch, 1, queries, keys]"""
+        return self.seen[:, None]
+
+    def within(self, window: int | None) -> Given:
+        return self
+
+    def attend(
+        self,
+        q: Tensor,
+        k: Tensor,
+        v: Tensor,
+        real: Tensor | None = None,
+        dropout: float = 0.0,
+        bias: Tensor | None = None,
+    ) -> Tensor:
+        seen = self.seen[:, None] if real is None else self.seen[:, None] & real[:, None, None, :]
+        # a softmax over nothing is not a number, and over very negative ones it is uniform, which leaks what is hidden
+        blind = ~seen.any(-1, keepdim=True)
+        scores = q.new_zeros(()) if bias is None else bias.to(q.dtype)
+        mask = torch.where(seen | blind, scores, float("-inf"))
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout).masked_fill(blind, 0.0)
+
+
+Pattern = Everywhere | Around | CausalPattern | Banded | EitherWay | Reached | Packed | Given
+Whole = Everywhere | CausalPattern | EitherWay | Reached | Packed | Given  # patterns that can be narrowed
 
 
 class VisibleSpec(Spec):

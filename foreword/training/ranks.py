@@ -265,7 +265,7 @@ class Shards(Replicas):
         self.blank, self.root = _without_weights(module.model), module
         for block in layers(module):
             fully_shard(block)
-            for method in ("remember", "remember_source"):  # called beside `forward`
+            for method in ("remember", "remember_source", "look"):  # called beside `forward`
                 register_fsdp_forward_method(block, method)
         return fully_shard(module)
 
