@@ -12,6 +12,7 @@ KINDS = Registry(
         "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",
         "recurrent": "foreword.networks.recurrent:RecurrentSpec",
         "bidirectional_recurrent": "foreword.networks.bidirectional_recurrent:BidirectionalRecurrentSpec",
+        "sentence_writers": "foreword.networks.sentence_writers:SentenceWritersSpec",
         "window": "foreword.networks.window:WindowSpec",
     },
 )

@@ -8,6 +8,7 @@ INPUT_FORMATS = Registry(
         "causal_transformer": "foreword.transfer.encoding:GptFormat",
         "recurrent": "foreword.transfer.encoding:GptFormat",
         "bidirectional_recurrent": "foreword.transfer.encoding:GptFormat",
+        "sentence_writers": "foreword.transfer.encoding:GptFormat",
         "window": "foreword.transfer.encoding:GptFormat",
         "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",
     },
