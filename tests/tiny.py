@@ -83,7 +83,12 @@ def settings_for(recipe: Recipe) -> list[str]:
         found += [f"network.layers={min(network.layers, 2)}"]
     if has(network, "width"):
         found += ["network.width=32"]
-    if has(network, "embedding", "readers"):
+    if (
+        has(network, "embedding", "initial")
+        and has(network, "width")
+        and not has(network, "cell")
+        and not has(network, "window")
+    ):
         found += ["network.embedding=16"]
     if has(getattr(network, "cell", None), "projection") and network.cell.projection:
         found += ["network.cell.projection=16", "network.embedding=16"]
@@ -98,6 +103,8 @@ def settings_for(recipe: Recipe) -> list[str]:
         found += [f"network.order={min(network.order, 3)}"]
     if getattr(recipe.batches, "tokens", None):
         found += ["batches.tokens=160"]
+    if has(recipe.batches, "excerpts"):
+        found += ["batches.sentences=4", "batches.excerpts=3"]
     if recipe.batches.length is not None and not has(network, "context"):
         short = 40 if recipe.batches.ragged else 8  # where rows differ in length, they must not all be cut to the same
         found += [f"batches.length={short if has(network, 'width') else 5000}"]

@@ -75,6 +75,7 @@ class ExcerptCutter:
             )
         tokens = np.concatenate([[0], np.minimum(np.diff(self.spans, axis=1)[:, 0], room).cumsum()])
         self.order = Bucketed(tokens[self.begins + sentences] - tokens[self.begins], batch_size * group, seed)
+        self.roles = tuple(number // sentences for number in range(group * sentences))
         self.batch_size, self.count = batch_size, len(self.begins) // group
         self.epoch = self.count / batch_size
 
@@ -87,4 +88,4 @@ class ExcerptCutter:
             begin = self.begins[self.order.place(place)]
             for start, stop in self.spans[begin : begin + self.sentences].tolist():
                 found.append(self.store.read(start, min(stop, start + self.room)))
-        return Row(np.concatenate(found), number, self.seed, turns=tuple(map(len, found)))
+        return Row(np.concatenate(found), number, self.seed, turns=tuple(map(len, found)), roles=self.roles)

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
-from foreword.networks.recurrent import RecurrentInitial
 from foreword.networks.source_reader import SourceReader
 from foreword.parts.gru import GruLayer
+from foreword.parts.initial import RecurrentInitial
 from foreword.tokens.vocabulary import Vocabulary
 
 Directions = Literal["forward", "both"]
@@ -48,7 +48,9 @@ class Reader(nn.Module):
 
     def __init__(self, inputs: int, width: int, directions: Directions):
         super().__init__()
-        self.layers = nn.ModuleList([GruLayer(inputs, width // n) for n in ((1,) if directions == "forward" else (2, 2))])
+        self.layers = nn.ModuleList(
+            [GruLayer(inputs, width // n) for n in ((1,) if directions == "forward" else (2, 2))]
+        )
 
     def forward(self, x: Tensor, real: Tensor) -> tuple[Tensor, Tensor]:
         """x [batch, positions, inputs], real [batch, positions] -> a state at each position, and those after all words."""

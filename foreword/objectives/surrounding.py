@@ -47,5 +47,7 @@ class SurroundingSentences(FromSource):
         assert source is not None
         read = source[row] if kept is None else source[row][kept[row]]
         texts = [target[target != NOTHING] for target in batch.targets["tokens"][row]]
-        before, now, after = (tokenizer.decode(text.tolist(), keep_specials=True) for text in (texts[0], read, texts[1]))
+        before, now, after = (
+            tokenizer.decode(text.tolist(), keep_specials=True) for text in (texts[0], read, texts[1])
+        )
         return f"writes: {before}\nreads:  {now}\nwrites: {after}"

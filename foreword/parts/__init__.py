@@ -35,7 +35,10 @@ LAYOUTS = Registry(
 )
 FEEDFORWARD = Registry(
     "feed-forward network",
-    {"block_sparse": "foreword.parts.feedforward:BlockSparseFeedForward", "experts": "foreword.parts.experts:ExpertsSpec"},
+    {
+        "block_sparse": "foreword.parts.feedforward:BlockSparseFeedForward",
+        "experts": "foreword.parts.experts:ExpertsSpec",
+    },
 )
 HEADS = Registry(
     "head",
@@ -59,6 +62,10 @@ POSITIONS = Registry(
     },
 )
 VISIBLE = Registry(
-    "visible", {"dense": "foreword.parts.visible:Dense", "alternating": "foreword.parts.visible:Alternating",
-        "blocks": "foreword.parts.visible:Blocks"}
+    "visible",
+    {
+        "dense": "foreword.parts.visible:Dense",
+        "alternating": "foreword.parts.visible:Alternating",
+        "blocks": "foreword.parts.visible:Blocks",
+    },
 )

@@ -35,7 +35,9 @@ class ByBlocks:
         queries, keys, block = q.size(2), k.size(2), self.layout.block
         if real is not None:  # a row may begin anywhere: its blocks are counted from there
             places = (real.cumsum(1) - 1).clamp(min=0)
-            itself = torch.ones(queries, keys, dtype=torch.bool, device=q.device).tril(keys - queries).triu(keys - queries)
+            itself = (
+                torch.ones(queries, keys, dtype=torch.bool, device=q.device).tril(keys - queries).triu(keys - queries)
+            )
             seen = (self._seen(places, queries) & real[:, None, :]) | itself
             return attention(q, k, v, seen[:, None], dropout)
         if queries != keys or keys <= block or (keys % block and not self.causal):

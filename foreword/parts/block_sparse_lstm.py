@@ -57,7 +57,8 @@ class BlockSparseLstm(nn.Module):
         for step in self.steps:
             if isinstance(step, BlockSparseLinear):
                 step.settle()
-                step.weight[step.rows == step.owners()] += torch.eye(step.block)
+                own = (step.rows == step.owners).to(step.weight)[:, None, None]
+                step.weight += own * torch.eye(step.block, dtype=step.weight.dtype)
             else:
                 step.weight += torch.eye(self.width)  # type: ignore[operator, misc]
         self.gate_norms[1].bias.fill_(self.forget_bias)  # type: ignore[operator]

@@ -120,9 +120,7 @@ class GroupedGate(nn.Module):
         super().__init__()
         self.each = spec.experts // spec.groups
         self.first = Gate(width, spec.groups, spec.active, spec.noise)
-        self.second: Any = nn.ModuleList(
-            [Gate(width, self.each, spec.active, spec.noise) for _ in range(spec.groups)]
-        )
+        self.second: Any = nn.ModuleList([Gate(width, self.each, spec.active, spec.noise) for _ in range(spec.groups)])
 
     def settle(self) -> None:
         """Its gates settle themselves."""

@@ -70,6 +70,7 @@ class BlockSparseLinear(nn.Module):
     """y = x W. Only the blocks of W that exist are stored, in the order of their columns, and only they have a gradient."""
 
     rows: Tensor  # [blocks], which block of the inputs each one reads
+    owners: Tensor  # [blocks], and which block of the outputs it adds to
     columns: Tensor  # [columns], which block of the outputs each column is
 
     def __init__(self, layout: np.ndarray, block: int, bias: bool = True):
@@ -86,7 +87,9 @@ class BlockSparseLinear(nn.Module):
             self.buckets[-1] = self.buckets[-1]._replace(columns=self.buckets[-1].columns + 1)
         found = np.concatenate(rows) if rows else np.zeros(0, np.int64)
         self.register_buffer("rows", torch.from_numpy(found.astype(np.int64)), persistent=False)
-        self.register_buffer("columns", torch.tensor(order, dtype=torch.int64), persistent=False)
+        owners = np.repeat(np.asarray(order, np.int64), list(map(len, rows)))
+        self.register_buffer("owners", torch.from_numpy(owners), persistent=False)
+        self.register_buffer("columns", torch.from_numpy(np.asarray(order, np.int64)), persistent=False)
         self.weight = nn.Parameter(torch.empty(len(found), block, block))  # [blocks, inputs of a block, its outputs]
         self.bias = nn.Parameter(torch.zeros(self.outputs * block)) if bias else None
         self.settle()
@@ -108,13 +111,8 @@ class BlockSparseLinear(nn.Module):
     def matrix(self) -> Tensor:
         """The whole matrix [outputs, inputs], as an nn.Linear has it: zero where there is no block."""
         whole = self.weight.new_zeros(self.inputs, self.outputs, self.block, self.block)
-        whole[self.rows, self.owners()] = self.weight
+        whole[self.rows, self.owners] = self.weight
         return whole.permute(1, 3, 0, 2).reshape(self.outputs * self.block, self.inputs * self.block)
-
-    def owners(self) -> Tensor:
-        """[blocks]: the block of the outputs that each one adds to."""
-        each = torch.tensor([bucket.each for bucket in self.buckets for _ in range(bucket.columns)])
-        return self.columns.repeat_interleave(each.to(self.columns))
 
     def extra_repr(self) -> str:
         return f"{len(self.weight):,} of {self.inputs * self.outputs:,} blocks of {self.block}"

@@ -267,4 +267,6 @@ class Blocks(VisibleSpec):
 
     def windows(self, layers: int, context: int) -> Sequence[Window]:
         size, seed = -(-context // self.block), self.layout.seed
-        return [BlockLayout(torch.from_numpy(self.layout.square(size, seed + one)), self.block) for one in range(layers)]
+        return [
+            BlockLayout(torch.from_numpy(self.layout.square(size, seed + one)), self.block) for one in range(layers)
+        ]

@@ -8,6 +8,8 @@ INPUT_FORMATS = Registry(
         "causal_transformer": "foreword.transfer.encoding:GptFormat",
         "recurrent": "foreword.transfer.encoding:GptFormat",
         "bidirectional_recurrent": "foreword.transfer.encoding:GptFormat",
+        "recurrent_encoder_decoder": "foreword.transfer.encoding:GptFormat",
+        "sentence_context": "foreword.transfer.encoding:GptFormat",
         "sentence_writers": "foreword.transfer.encoding:GptFormat",
         "window": "foreword.transfer.encoding:GptFormat",
         "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",

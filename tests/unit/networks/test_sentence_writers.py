@@ -30,7 +30,9 @@ class Tokens:
 
 def network(*readers, width=6) -> SentenceWriters:
     torch.manual_seed(0)
-    made = SentenceWritersSpec(width=width, embedding=5, readers=readers or ("forward",)).build(type("V", (), {"size": 12}))
+    made = SentenceWritersSpec(width=width, embedding=5, readers=readers or ("forward",)).build(
+        type("V", (), {"size": 12})
+    )
     for weight in made.parameters():
         torch.nn.init.normal_(weight, 0, 0.5)
     return made.double().eval()
@@ -63,10 +65,12 @@ def test_a_writer_is_the_papers_gru_number_by_number():
         read = W @ x[0, t] + C @ sentence[0]
         r = [float(torch.sigmoid(read[i] + sum(U[i, j] * h[j] for j in range(width)))) for i in range(width)]
         z = [
-            float(torch.sigmoid(read[width + i] + sum(U[width + i, j] * h[j] for j in range(width)))) for i in range(width)
+            float(torch.sigmoid(read[width + i] + sum(U[width + i, j] * h[j] for j in range(width))))
+            for i in range(width)
         ]
         g = [
-            float(torch.tanh(read[2 * width + i] + sum(Uc[i, j] * r[j] * h[j] for j in range(width)))) for i in range(width)
+            float(torch.tanh(read[2 * width + i] + sum(Uc[i, j] * r[j] * h[j] for j in range(width))))
+            for i in range(width)
         ]
         h = [(1 - z[i]) * h[i] + z[i] * g[i] for i in range(width)]
         assert made[0, t].tolist() == pytest.approx(h, abs=1e-12)
@@ -103,7 +107,9 @@ def test_a_sentence_is_the_same_beside_others_and_whichever_side_its_padding_is_
         there = torch.stack([torch.tensor(real), torch.ones(7, dtype=torch.bool)])
         together = made(Inputs(ids, there)).last[0][torch.tensor(real)]
         assert torch.allclose(together, alone, atol=1e-12)
-        assert torch.allclose(made.vector(together), made.read(ids, there)[-1][1][0] if len(readers) == 1 else made.vector(alone))
+        assert torch.allclose(
+            made.vector(together), made.read(ids, there)[-1][1][0] if len(readers) == 1 else made.vector(alone)
+        )
     assert not torch.allclose(made(Inputs(ids)).last[0][torch.tensor(real)], alone), "padding at the left was read"
 
 
@@ -160,8 +166,10 @@ def test_the_sentence_learns_from_every_writer_and_padding_from_none(readers):
 def test_each_sentence_is_in_the_middle_once_and_no_triple_crosses_a_document(store):
     cutter = ExcerptCutter(store(), 9, 3, 1, 4, 0)
     ends = np.asarray(store().ends)
-    assert (np.searchsorted(ends, cutter.spans[cutter.begins, 0], side="right")
-            == np.searchsorted(ends, cutter.spans[cutter.begins + 2, 0], side="right")).all()
+    assert (
+        np.searchsorted(ends, cutter.spans[cutter.begins, 0], side="right")
+        == np.searchsorted(ends, cutter.spans[cutter.begins + 2, 0], side="right")
+    ).all()
     rows = cutter.rows(0, 0, cutter.count)
     assert all(len(row.turns) == 3 and max(row.turns) <= 9 and sum(row.turns) == len(row.ids) for row in rows)
     drawn = [cutter.order.place(number) for number in range(cutter.count)]

@@ -45,7 +45,9 @@ def test_it_is_a_dense_map_with_a_mask(name):
     ours, theirs = part(x), nn.functional.linear(x, whole * mask, part.bias)
     assert (ours - theirs).abs().max() < 1e-10
     slope = torch.randn_like(ours)
-    (dx, dw), (wanted, dense_slope) = (torch.autograd.grad(y, [x, w], slope) for y, w in ((ours, part.weight), (theirs, whole)))
+    (dx, dw), (wanted, dense_slope) = (
+        torch.autograd.grad(y, [x, w], slope) for y, w in ((ours, part.weight), (theirs, whole))
+    )
     assert (dx - wanted).abs().max() < 1e-10
     part.weight.data.copy_(dw)
     assert (part.matrix() - dense_slope).abs().max() < 1e-10
@@ -122,9 +124,12 @@ def test_a_small_world_is_clustered_and_everyone_is_near():
     assert shown[0.0] == (networkx.average_clustering(ring), networkx.average_shortest_path_length(ring))
     theirs = [networkx.watts_strogatz_graph(128, 6, 0.1, seed) for seed in range(12)]
     for at, measure in enumerate((networkx.average_clustering, networkx.average_shortest_path_length)):
-        ours = np.mean([
-            measure(networkx.from_numpy_array(WattsStrogatz(neighbours=6, rewired=0.1).graph(128, seed))) for seed in range(12)
-        ])
+        ours = np.mean(
+            [
+                measure(networkx.from_numpy_array(WattsStrogatz(neighbours=6, rewired=0.1).graph(128, seed)))
+                for seed in range(12)
+            ]
+        )
         assert ours == pytest.approx(np.mean([measure(one) for one in theirs]), rel=0.1)
     assert shown[1.0][0] < 0.5 * shown[0.1][0]
 
@@ -191,7 +196,11 @@ def test_with_all_blocks_the_cell_is_the_dense_one():
 
 def test_the_cell_is_its_formula():
     torch.manual_seed(0)
-    layer = BlockSparseLstmCell(steps=3, linear=BlockSparseSpec(block=2, layout=WattsStrogatz(neighbours=2, rewired=1.0))).layer(3, 16).double()
+    layer = (
+        BlockSparseLstmCell(steps=3, linear=BlockSparseSpec(block=2, layout=WattsStrogatz(neighbours=2, rewired=1.0)))
+        .layer(3, 16)
+        .double()
+    )
     for weight in layer.parameters():
         nn.init.normal_(weight, 0, 0.5)
     x = torch.randn(5, 2, 3, dtype=torch.float64)

@@ -162,8 +162,7 @@ def test_the_load_in_two_levels_is_that_of_the_group_shared_out_among_its_expert
         wanted = made.gate.second[number](rows).load * groups.load[number] / len(rows)
         assert torch.allclose(chosen.load[2 * number : 2 * number + 2], wanted)
     made(x)
-    for cost in made.costs.values():
-        assert torch.autograd.grad(cost, made.gate.first.clean.weight, retain_graph=True)[0].abs().max() > 1e-5
+    assert torch.autograd.grad(made.costs["load"], made.gate.first.clean.weight)[0].abs().max() > 1e-5
 
 
 @pytest.mark.parametrize("recipe", ["gpt2", "bert"])
@@ -182,7 +181,9 @@ def test_a_transformer_of_experts_charges_their_balance_and_one_of_sparse_maps_i
     assert not made.eval()(ids).costs
     assert family_of(loader.load(recipe, "", some)) is None, "transformers has no such blocks"
     sparse = small + ["network.feedforward={ kind = 'block_sparse', block = 4, layout = { kind = 'full' } }"]
-    made, dense = (model_for(loader.load(recipe, "", one), Vocabulary(30, 0, ())).network.eval() for one in (sparse, small))
+    made, dense = (
+        model_for(loader.load(recipe, "", one), Vocabulary(30, 0, ())).network.eval() for one in (sparse, small)
+    )
     pairs = dict(made.named_modules())
     with torch.no_grad():
         for name, part in dense.named_modules():

@@ -253,7 +253,9 @@ def test_a_window_to_both_sides_is_what_its_mask_says(reach, padded):
 
 
 @pytest.mark.parametrize("causal", [True, False])
-@pytest.mark.parametrize(("kind", "length"), [("watts_strogatz", 32), ("barabasi_albert", 32), ("balanced", 32), ("balanced", 27)])
+@pytest.mark.parametrize(
+    ("kind", "length"), [("watts_strogatz", 32), ("barabasi_albert", 32), ("balanced", 32), ("balanced", 27)]
+)
 def test_blocks_that_a_layout_ties_attend_as_their_mask_says(kind, length, causal):
     """Forward and backward; and a position sees nothing of a block that its own is not tied to."""
     from foreword.parts import LAYOUTS
@@ -275,7 +277,9 @@ def test_blocks_that_a_layout_ties_attend_as_their_mask_says(kind, length, causa
     assert (ours - wanted).abs().max() < 1e-12
     slopes = [torch.autograd.grad(out.square().sum(), (q, k, v)) for out in (ours, wanted)]
     assert max(float((a - b).abs().max()) for a, b in zip(*slopes)) < 1e-10
-    blocks = torch.kron(layout.tied | torch.eye(8, dtype=torch.bool), torch.ones(4, 4, dtype=torch.bool))[:length, :length]
+    blocks = torch.kron(layout.tied | torch.eye(8, dtype=torch.bool), torch.ones(4, 4, dtype=torch.bool))[
+        :length, :length
+    ]
     assert torch.equal(mask, blocks.tril() if causal else blocks)
 
 
