@@ -22,7 +22,7 @@ sys.path.insert(0, str(ROOT))
 
 from foreword.assembly import catalogue, loader  # noqa: E402
 from foreword.assembly.catalogue import Entry  # noqa: E402
-from foreword.assembly.recipe import Recipe  # noqa: E402
+from foreword.assembly.recipe import Recipe, kind  # noqa: E402
 from foreword.basics.cores import cores  # noqa: E402
 from foreword.basics.messages import thousands  # noqa: E402
 from foreword.compare.demo import EVALUATED, VOCABULARY, gather  # noqa: E402
@@ -38,6 +38,8 @@ BEGIN, END = "<!-- written by make table -->", "<!-- end of the table -->"
 MIXED = ("modern-gpt", "kneser-ney")
 NO_NUMBER = {
     "fill": "reads both ways",
+    "written": "writes what it has read",
+    "sentences": "guesses no words",
     "dialogue": "learns from dialogues",
     "tasks": "learns from labels",
     "writes": "writes from a source",
@@ -74,6 +76,10 @@ def why_no_number(recipe: Recipe) -> str:
         return NO_NUMBER["vectors"]
     if "translate" in recipe.abilities():
         return NO_NUMBER["writes"]
+    if recipe.objective.charged != "tokens":
+        return NO_NUMBER["sentences"]
+    if kind(recipe.objective) == "autoencode":
+        return NO_NUMBER["written"]
     if "score" not in recipe.abilities():
         return NO_NUMBER["tasks"] if recipe.objective.labelled else NO_NUMBER["fill"]
     return NO_NUMBER["dialogue"] if recipe.batches.marks else ""

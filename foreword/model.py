@@ -227,19 +227,22 @@ class LoadedModel(TrainedModel):
         ]
 
     @torch.inference_mode()
-    def embed(self, texts: str | Sequence[str], pool: str = "mean", layer: int = -1) -> np.ndarray:
-        """One vector per text [texts, width] float32: the mean over its tokens, or the first or last one's.
+    def embed(self, texts: str | Sequence[str], pool: str = "", layer: int = -1) -> np.ndarray:
+        """One vector per text [texts, width] float32: the network's own of it, which for most is the mean over its tokens.
 
+        `pool`: "mean" of all, or that of the "first" or the "last".
         Of a text longer than the context only the beginning is read, and a line on stderr says so.
         """
         self.need("embed")
-        if pool not in ("mean", "first", "last"):
+        if pool not in ("", "mean", "first", "last"):
             raise Fault(f"pool {pool!r} is not one of mean, first, last.")
+        own = self.with_heads.network.vector
         texts = [texts] if isinstance(texts, str) else texts
         rows = self._framed(texts)
         found = np.zeros((len(rows), self.with_heads.network.width), np.float32)
         for row, vectors in self._vectors(rows, layer):
-            found[row] = {"mean": vectors.mean(0), "first": vectors[0], "last": vectors[-1]}[pool].float().numpy()
+            one = {"mean": vectors.mean(0), "first": vectors[0], "last": vectors[-1]}[pool] if pool else own(vectors)
+            found[row] = one.float().numpy()
         return found
 
     @torch.inference_mode()
@@ -301,12 +304,13 @@ class LoadedModel(TrainedModel):
     def _framed(self, texts: Sequence[str], specials: bool = False) -> list[np.ndarray]:
         """Ids as this model expects to read them, within its context."""
         limit, around = self.with_heads.network.context, "[cls]" in self.recipe.objective.specials
+        close = [self.tokenizer.special("[end]")] if self.recipe.objective.closes else []
         room = None if limit is None else limit - 2 * around
         found, cut = [], 0
         for text in texts:
             ids = self.tokenizer.encode(text, specials=specials)
             cut += room is not None and len(ids) > room
-            ids = ids[:room]
+            ids = [*ids[:room], *close]
             if around:
                 ids = [self.tokenizer.special("[cls]"), *ids, self.tokenizer.special("[separator]")]
             elif not ids and self.tokenizer.has("[end]"):

@@ -83,20 +83,31 @@ def settings_for(recipe: Recipe) -> list[str]:
         found += [f"network.layers={min(network.layers, 2)}"]
     if has(network, "width"):
         found += ["network.width=32"]
+    if (
+        has(network, "embedding", "initial")
+        and has(network, "width")
+        and not has(network, "cell")
+        and not has(network, "window")
+    ):
+        found += ["network.embedding=16"]
     if has(getattr(network, "cell", None), "projection") and network.cell.projection:
         found += ["network.cell.projection=16", "network.embedding=16"]
     if has(getattr(network, "words", None), "filters"):
         found += ["network.words.filters=[[1, 8], [3, 8]]"]
     if has(getattr(network, "between", None), "experts"):
         found += ["network.between.experts=4", "network.between.active=2", "network.between.hidden=16"]
+        found += ["network.between.groups=2"] if network.between.groups > 1 else []
     if has(recipe.head, "samples"):
         found += ["head.samples=512"]
     if has(network, "order"):
         found += [f"network.order={min(network.order, 3)}"]
     if getattr(recipe.batches, "tokens", None):
         found += ["batches.tokens=160"]
+    if has(recipe.batches, "excerpts"):
+        found += ["batches.sentences=4", "batches.excerpts=3"]
     if recipe.batches.length is not None and not has(network, "context"):
-        found += [f"batches.length={8 if has(network, 'width') else 5000}"]
+        short = 40 if recipe.batches.ragged else 8  # where rows differ in length, they must not all be cut to the same
+        found += [f"batches.length={short if has(network, 'width') else 5000}"]
     if has(recipe.batches, "reuse"):  # what is remembered, and two texts with three specials
         found += ["batches.length=24", "batches.reuse=8"]
     found += ['training.save="3"', "training.log=2", "training.valid_batches=2"]
@@ -144,6 +155,8 @@ def store_kind(recipe: Recipe) -> str:
     """The store whose tokenizer has the special tokens that the recipe's objective cannot do without."""
     if SKIPPED in recipe.batches.marks:
         return "dialogues"
+    if recipe.network.trained_by == "gradient" and getattr(recipe.batches, "kind", "") == "documents":
+        return "paragraphs"  # rows of unequal length
     if "[span0]" in recipe.objective.specials:
         return "spans"
     if "[cls]" in recipe.objective.specials:

@@ -56,6 +56,8 @@ class Written:
 
     def _forget_in_sizes(self, path: toml.Path_) -> None:
         for size, values in self.values.get("sizes", {}).items():
+            if not isinstance(values, dict):  # a size that is switched off
+                continue
             for name in path[:-1]:
                 values = values.get(name, {})
             if "kind" not in values.get(path[-1], {"kind": ""}):  # a size that names its own kind keeps it

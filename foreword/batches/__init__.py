@@ -18,6 +18,8 @@ CUTS = Registry(
         "discourse": "foreword.batches.sentences:Discourse",
         "elsewhere": "foreword.batches.elsewhere:Elsewhere",
         "labelled_pairs": "foreword.batches.labelled_pairs:LabelledPairs",
+        "triples": "foreword.batches.excerpts:Triples",
+        "excerpts": "foreword.batches.excerpts:Excerpts",
         "pairs_and_dialogues": "foreword.batches.roles:PairsAndDialogues",
         "pairs": "foreword.batches.pairs:Pairs",
         "recalled_pairs": "foreword.batches.recalled_pairs:RecalledPairs",

@@ -23,8 +23,10 @@ class Row:
     example: EncodedExample | None = None  # a labelled example: all its sequences, and its answer
     document: int | None = None  # which of the text it is of, where rows are documents
     label: int | None = None  # a class that its cut has made of it: in which order, how far apart
-    turns: tuple[int, ...] = ()  # a dialogue of roles: how many of the ids are of each turn
-    roles: tuple[int, ...] = ()  # and who says it: 0 whoever speaks first, 1 anyone else
+    turns: tuple[int, ...] = ()  # a dialogue of roles, or sentences: how many of the ids are of each
+    roles: tuple[
+        int, ...
+    ] = ()  # and who says it: 0 whoever speaks first, 1 anyone else; of which excerpt a sentence is
     marks: Mapping[str, np.ndarray] = field(default_factory=dict)  # which ids carry a mark that the objective asks for
     second_marks: Mapping[str, np.ndarray] = field(default_factory=dict)  # and which of the second text
     counts: np.ndarray | None = None  # co-occurrences: how often each id stands near that of the second text

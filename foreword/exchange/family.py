@@ -146,4 +146,4 @@ def usual_widths(network: Any) -> bool:
 def windows(network: Any) -> list[int | None]:
     """What each layer sees of the past; a network that looks both ways has no such setting, and sees everything."""
     visible = getattr(network, "visible", None)
-    return visible.windows(network.layers) if visible is not None else [None] * network.layers
+    return visible.windows(network.layers, network.context) if visible is not None else [None] * network.layers

@@ -59,7 +59,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec: Any = recipe.network
     ids = {"pad_token_id": "[pad]", "bos_token_id": "[cls]", "cls_token_id": "[cls]", "eos_token_id": "[separator]"}
     given = {**ids, "sep_token_id": "[separator]"} if tokenizer else {}
-    windows = spec.visible.windows(spec.layers)
+    windows = spec.visible.windows(spec.layers, spec.context)
     return {
         "model_type": "modernbert",
         "num_hidden_layers": spec.layers,

@@ -14,6 +14,9 @@ KINDS = Registry(
         "generator_discriminator": "foreword.networks.generator_discriminator:GeneratorDiscriminatorSpec",
         "recurrent": "foreword.networks.recurrent:RecurrentSpec",
         "bidirectional_recurrent": "foreword.networks.bidirectional_recurrent:BidirectionalRecurrentSpec",
+        "recurrent_encoder_decoder": "foreword.networks.recurrent_encoder_decoder:RecurrentEncoderDecoderSpec",
+        "sentence_context": "foreword.networks.sentence_context:SentenceContextSpec",
+        "sentence_writers": "foreword.networks.sentence_writers:SentenceWritersSpec",
         "window": "foreword.networks.window:WindowSpec",
     },
 )

@@ -73,8 +73,12 @@ class Network(nn.Module):
         return self.tables()["tokens"]
 
     def tables(self) -> dict[str, Tensor]:
-        """Tables with a row for each token ("tokens") or position ("positions"): their length may differ from model to model."""
+        """Tables with a row for each token ("tokens", "target_tokens") or position ("positions"): their length may differ from model to model."""
         raise TypeError(f"{type(self).__name__} does not name its tables.")
+
+    def vector(self, vectors: Tensor) -> Tensor:
+        """One for a whole text, of what `last` has for each of its positions. [positions, width] -> [width]"""
+        return vectors.mean(0)
 
     def levels(self) -> list[list[nn.Parameter]]:
         """Parameters by depth: those of the embeddings, then of each layer, from below; what reads the last layer is in none.
@@ -121,8 +125,9 @@ class NetworkSpec(Spec):
         still: dict[str, Any] = (
             {} if dropout is None else {"dropout": 0.0 if isinstance(dropout, float) else type(dropout)()}
         )
-        if hasattr(self, "between"):
-            still["between"] = self.between.without_chance()
+        for name in ("between", "feedforward"):
+            if hasattr(part := getattr(self, name, None), "without_chance"):
+                still[name] = part.without_chance()
         return self.model_copy(update=still)
 
 

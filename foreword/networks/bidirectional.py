@@ -13,6 +13,7 @@ from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, NetworkSpec, Output, State
 from foreword.networks.transformer import Transformer
 from foreword.parts import VISIBLE
+from foreword.parts.block import balance
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Dense, Everywhere, VisibleSpec
@@ -44,7 +45,7 @@ class BidirectionalTransformer(Transformer):
             shared or Embeddings(spec, vocabulary, spec.segments, norm=True, both_ways=True, tasks=spec.tasks or 0),
         )
         self.norm = spec.last_norm()
-        self.pattern, self.windows = Everywhere(), spec.visible.windows(spec.layers)
+        self.pattern, self.windows = Everywhere(), spec.visible.windows(spec.layers, spec.context)
         if not spec.first_norm:
             next(iter(self.blocks)).first.norm = nn.Identity()
 
@@ -56,4 +57,4 @@ class BidirectionalTransformer(Transformer):
         for block, window in zip(self.blocks, self.windows):
             x, _ = block(x, self.pattern.within(window), None, inputs.real, far if window is None else near)
             layers.append(x)
-        return Output(self.norm(x), tuple(layers))
+        return Output(self.norm(x), tuple(layers), costs=balance(self.blocks))

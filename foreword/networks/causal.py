@@ -16,6 +16,8 @@ from foreword.networks.language_model import NeuralReader
 from foreword.networks.transformer import Transformer
 from foreword.parts import VISIBLE
 from foreword.parts.attention import KeyValues, Past
+from foreword.parts.block import balance
+from foreword.parts.block_attention import BlockLayout
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import CausalPattern, Dense, VisibleSpec, Whole
@@ -48,13 +50,13 @@ class CausalTransformer(Transformer):
         super().__init__(spec, Embeddings(spec, vocabulary, norm=spec.embedding_norm))
         self.spec = spec
         self.norm = spec.last_norm()
-        self.pattern, self.windows = CausalPattern(), spec.visible.windows(spec.layers)
+        self.pattern, self.windows = CausalPattern(), spec.visible.windows(spec.layers, spec.context)
 
     def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
         real = self._real(inputs, state)
         positions = self._positions(inputs.ids, state, real)
         layers, seen = self.through(inputs.ids, positions, self.visible(inputs), state.layers if state else None, real)
-        return Output(self.norm(layers[-1]), tuple(layers), Remembered(tuple(seen), real))
+        return Output(self.norm(layers[-1]), tuple(layers), Remembered(tuple(seen), real), balance(self.blocks))
 
     def visible(self, inputs: Inputs) -> Whole:
         """Who may look at whom."""
@@ -99,6 +101,7 @@ class CausalTransformer(Transformer):
         return (real.cumsum(1)[:, -ids.size(1) :] - 1).clamp(min=0)
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
-        if self.spec.positions.between:  # a cache whose rows differ in length has no common distances
+        by_blocks = any(isinstance(window, BlockLayout) for window in self.windows)
+        if self.spec.positions.between or by_blocks:  # a cache whose rows differ in length has no common distances
             return NeuralReader(self, head, vocabulary, Inputs)
         return Decoder(self, head, vocabulary, Inputs)

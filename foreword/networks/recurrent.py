@@ -13,39 +13,14 @@ from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
 from foreword.basics.registry import Registry
-from foreword.basics.spec import Spec
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.networks.language_model import NeuralReader
 from foreword.parts import BETWEEN, CELLS, WORDS
 from foreword.parts.cells import CellSpec, Hold, RecurrentDropout, Stack, carried
 from foreword.parts.experts import BetweenSpec, Nothing
+from foreword.parts.initial import RecurrentInitial
 from foreword.parts.words import TableSpec, WordsSpec, WordTable
 from foreword.tokens.vocabulary import Vocabulary
-
-
-class RecurrentInitial(Spec):
-    """How weights are drawn: uniformly within `range`, or normally with `deviation`."""
-
-    range: float | None = None
-    deviation: float = 0.1
-    scaled: bool = False  # or uniformly with a deviation of one over the root of what goes in; biases zero
-
-    def draw(self, module: nn.Module) -> None:
-        for part in module.modules():
-            for name, weight in part.named_parameters(recurse=False):
-                span = (3 / weight.size(-1)) ** 0.5 if self.scaled and weight.dim() > 1 else self.range
-                if span is not None and not (self.scaled and weight.dim() == 1):
-                    nn.init.uniform_(weight, -span, span)
-                elif "bias" in name:
-                    nn.init.zeros_(weight)
-                else:
-                    nn.init.normal_(weight, 0.0, self.deviation)
-            if isinstance(part, nn.LayerNorm):
-                part.reset_parameters()
-        for part in module.modules():
-            settle: Any = getattr(part, "settle", None)
-            if settle is not None:
-                settle()
 
 
 class RecurrentSpec(NetworkSpec):

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.networks.language_model import NeuralReader
-from foreword.networks.recurrent import RecurrentInitial
+from foreword.parts.initial import RecurrentInitial
 from foreword.tokens.vocabulary import Vocabulary
 
 

@@ -6,6 +6,9 @@ KINDS = Registry(
     "objective",
     {
         "causal": "foreword.objectives.causal:Causal",
+        "autoencode": "foreword.objectives.autoencode:Autoencode",
+        "future_sentences": "foreword.objectives.future:FutureSentences",
+        "surrounding_sentences": "foreword.objectives.surrounding:SurroundingSentences",
         "both_directions": "foreword.objectives.both_directions:BothDirections",
         "dialogue": "foreword.objectives.dialogue:Talk",
         "masked": "foreword.objectives.masked:Masked",

@@ -13,11 +13,32 @@ CELLS = Registry(
         "multiplicative": "foreword.parts.multiplicative:MultiplicativeCell",
         "tensor": "foreword.parts.multiplicative:TensorCell",
         "mlstm": "foreword.parts.mlstm:MultiplicativeLstmCell",
+        "block_sparse_lstm": "foreword.parts.block_sparse_lstm:BlockSparseLstmCell",
     },
 )
 WORDS = Registry("words", {"table": "foreword.parts.words:TableSpec", "characters": "foreword.parts.words:Characters"})
 BETWEEN = Registry(
     "between", {"nothing": "foreword.parts.experts:Nothing", "experts": "foreword.parts.experts:ExpertsSpec"}
+)
+LINEAR = Registry(
+    "linear map", {"dense": "foreword.parts.linear:DenseSpec", "block_sparse": "foreword.parts.linear:BlockSparseSpec"}
+)
+LAYOUTS = Registry(
+    "layout",
+    {
+        "watts_strogatz": "foreword.parts.layouts:WattsStrogatz",
+        "barabasi_albert": "foreword.parts.layouts:BarabasiAlbert",
+        "balanced": "foreword.parts.layouts:Balanced",
+        "diagonal": "foreword.parts.layouts:Diagonal",
+        "full": "foreword.parts.layouts:Full",
+    },
+)
+FEEDFORWARD = Registry(
+    "feed-forward network",
+    {
+        "block_sparse": "foreword.parts.feedforward:BlockSparseFeedForward",
+        "experts": "foreword.parts.experts:ExpertsSpec",
+    },
 )
 HEADS = Registry(
     "head",
@@ -41,5 +62,10 @@ POSITIONS = Registry(
     },
 )
 VISIBLE = Registry(
-    "visible", {"dense": "foreword.parts.visible:Dense", "alternating": "foreword.parts.visible:Alternating"}
+    "visible",
+    {
+        "dense": "foreword.parts.visible:Dense",
+        "alternating": "foreword.parts.visible:Alternating",
+        "blocks": "foreword.parts.visible:Blocks",
+    },
 )

@@ -104,7 +104,7 @@ class Block(nn.Module):
     def __init__(
         self,
         attention: Attention,
-        feedforward: FeedForward,
+        feedforward: nn.Module,
         around: Sequence[NormBefore | NormAfter],
         cross: Attention | None = None,
     ):
@@ -167,6 +167,15 @@ class Blocks(nn.ModuleList):
 
     def __iter__(self) -> Iterator[Block]:
         return cast(Iterator[Block], super().__iter__())
+
+
+def balance(blocks: Blocks) -> dict[str, Tensor]:
+    """What the last call's feed-forward networks charge themselves: the balance of experts."""
+    return {
+        f"{name} {number}": cost
+        for number, block in enumerate(blocks)
+        for name, cost in getattr(block.feedforward, "costs", {}).items()
+    }
 
 
 def layers(module: nn.Module) -> list[Block]:

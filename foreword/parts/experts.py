@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
@@ -35,19 +35,36 @@ class ExpertsSpec(BetweenSpec):
 
     kind: Literal["experts"] = "experts"
     experts: int = 16
-    active: int = 4  # the paper's k
+    active: int = 4  # the paper's k; of groups and then of a group's experts, where there are groups
+    groups: int = 1  # in which experts are chosen in two steps: first groups, then experts of each (appendix B)
     hidden: int = 1024
     noise: bool = True  # on the gate while learning: without it, experts that are not chosen at first never are
     importance: float = 0.1  # weights of the costs that keep the experts equally important ...
     load: float = 0.1  # ... and equally busy
 
     def faults(self) -> list[tuple[str, str]]:
-        if 1 <= self.active <= self.experts:
+        if self.groups < 1 or self.experts % self.groups:
+            return [("groups", f"{self.experts} experts do not divide into {self.groups} groups.")]
+        least = self.experts if self.groups == 1 else min(self.groups, self.experts // self.groups)
+        if 1 <= self.active <= least:
             return []
-        return [("active", f"{self.active} of {self.experts} experts cannot be active: give 1 to {self.experts}.")]
+        whom = "experts" if self.groups == 1 else f"groups of {self.experts // self.groups} experts"
+        of = self.experts if self.groups == 1 else self.groups
+        return [("active", f"{self.active} of {of} {whom} cannot be active: give 1 to {least}.")]
 
     def build(self, width: int) -> Experts:
         return Experts(self, width)
+
+    def feedforward(self, stack: Any, number: int) -> Experts:
+        """In the place of the feed-forward network of a Transformer block."""
+        made = Experts(self, stack.width)
+        for part in made.modules():
+            if isinstance(part, (Experts, Gate, GroupedGate)):
+                part.settle()
+        return made
+
+    def unfit(self, stack: Any) -> list[tuple[str, str]]:
+        return []
 
     def without_chance(self) -> Self:
         return self.model_copy(update={"noise": False, "importance": 0.0, "load": 0.0})
@@ -96,11 +113,39 @@ class Gate(nn.Module):
         return torch.special.ndtr((clean - others) / deviation)
 
 
+class GroupedGate(nn.Module):
+    """A gate among groups, and one among the experts of each: shares are products, and so is the load (eq. 12-14)."""
+
+    def __init__(self, width: int, spec: ExpertsSpec):
+        super().__init__()
+        self.each = spec.experts // spec.groups
+        self.first = Gate(width, spec.groups, spec.active, spec.noise)
+        self.second: Any = nn.ModuleList([Gate(width, self.each, spec.active, spec.noise) for _ in range(spec.groups)])
+
+    def settle(self) -> None:
+        """Its gates settle themselves."""
+
+    def forward(self, x: Tensor) -> Chosen:
+        groups, active = self.first(x), self.first.active
+        experts = x.new_zeros(len(x), active, active, dtype=torch.int64)
+        shares, loads = x.new_zeros(len(x), active, active), []
+        for number, gate in enumerate(self.second):
+            rows, places = (groups.experts == number).nonzero(as_tuple=True)
+            chosen = gate(x[rows])
+            experts[rows, places] = chosen.experts + number * self.each
+            shares = shares.index_put((rows, places), chosen.shares * groups.shares[rows, places][:, None])
+            if groups.load is not None and chosen.load is not None:
+                loads.append(chosen.load * groups.load[number] / max(len(rows), 1))
+        return Chosen(experts.flatten(1), shares.flatten(1), torch.cat(loads) if loads else None)
+
+
 class Experts(nn.Module):
     def __init__(self, spec: ExpertsSpec, width: int):
         super().__init__()
-        self.spec = spec
-        self.gate = Gate(width, spec.experts, spec.active, spec.noise)
+        self.spec, self.active = spec, spec.active if spec.groups == 1 else spec.active**2  # for each position
+        self.gate: Any = (
+            Gate(width, spec.experts, spec.active, spec.noise) if spec.groups == 1 else GroupedGate(width, spec)
+        )
         self.inner = nn.Parameter(torch.empty(spec.experts, width, spec.hidden))
         self.outer = nn.Parameter(torch.empty(spec.experts, spec.hidden, width))
         self.costs: dict[str, Tensor] = {}  # of the last call
@@ -120,7 +165,7 @@ class Experts(nn.Module):
     def mixed(self, rows: Tensor, chosen: Chosen) -> Tensor:
         """Every expert reads its positions together: positions times `active` rows in all."""
         order = chosen.experts.flatten().argsort(stable=True)
-        positions = order // self.spec.active
+        positions = order // self.active
         sizes = torch.bincount(chosen.experts.flatten(), minlength=self.spec.experts).tolist()
         made = [
             (some @ inner).relu() @ outer

@@ -35,7 +35,8 @@ def freeze(model: Kind, precision: str = "float32") -> Kind:
     shared: dict[int, object] = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
     made = copy.deepcopy(model, shared)
     for part in list(made.modules()):
-        if isinstance(part, FeedForward) and (name := _activation(part.act)):
+        dense = isinstance(part, FeedForward) and isinstance(part.inner, (nn.Linear, FrozenLinear))
+        if dense and (name := _activation(part.act)):
             part.inner, part.act = _frozen(part.inner, precision, name), nn.Identity()  # type: ignore[assignment]
         for name, child in list(part.named_children()):
             if isinstance(child, (nn.Linear, FrozenLinear)):

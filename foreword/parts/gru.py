@@ -79,9 +79,16 @@ class GruLayer(nn.Module):
     def start(self, batch: int, like: Tensor) -> Tensor:
         return like.new_zeros(batch, self.width)
 
-    def forward(self, x: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+    def settle(self) -> None:
+        """Recurrent matrices keep lengths at first ("orthogonal initialization", section 3.1)."""
+        for matrix in (*self.gates.weight.chunk(2), self.candidate.weight):
+            nn.init.orthogonal_(matrix)
+
+    def forward(self, x: Tensor, state: Tensor, said: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """`said` [batch, 3 width]: what every gate hears at every position, beside the word (eq. 5-7)."""
         outputs = []
-        for now in self.inputs(x).unbind(0):
+        read = self.inputs(x) if said is None else self.inputs(x) + said
+        for now in read.unbind(0):
             r, z = (now[:, : 2 * self.width] + self.gates(state)).sigmoid().chunk(2, -1)
             g = (now[:, 2 * self.width :] + self.candidate(r * state)).tanh()
             state = held(self.hold, torch.lerp(state, g, z))  # (1 - z) * state + z * g

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.kernels.elementwise import rms_norm
-from foreword.parts import POSITIONS
+from foreword.parts import FEEDFORWARD, POSITIONS
 from foreword.parts.attention import Attention, DotProduct, RelativeScores, Stacked
 from foreword.parts.block import NORMS, Activation, Block, Blocks, FeedForward, GatedFeedForward, Place
 from foreword.parts.positions import Learned, PositionsSpec, QueryBiases, Relative
@@ -83,7 +83,7 @@ class RMSNorm(nn.RMSNorm):
 class StackSpec(Spec):
     """Depth, width and manner of a stack of Transformer blocks."""
 
-    chosen: ClassVar[Mapping[str, Registry]] = {"positions": POSITIONS}
+    chosen: ClassVar[Mapping[str, Registry]] = {"positions": POSITIONS, "feedforward": FEEDFORWARD}
     layers: int
     width: int
     heads: int
@@ -104,6 +104,7 @@ class StackSpec(Spec):
     inner: int | None = None  # width inside the feed-forward network; four times `width` by default
     activation: Activation = "gelu_tanh"
     gated: bool = False  # the feed-forward network is multiplied by a second map of what enters
+    feedforward: SerializeAsAny[Spec] | None = None  # sparse, or experts, in the place of the dense one
     norm_epsilon: float = 1e-5
     dropout: DropoutRates = DropoutRates()
     initial: Initial = Initial()
@@ -130,6 +131,8 @@ class StackSpec(Spec):
             )
         elif not found:
             found += self.positions.misfits(self.size)
+        if not found and self.feedforward is not None:
+            found += self.feedforward.unfit(self)  # type: ignore[attr-defined]
         return found
 
     def norm_of(self, width: int) -> nn.Module:
@@ -145,7 +148,7 @@ class StackSpec(Spec):
 
     def blocks(self, cross: bool = False) -> Blocks:
         """The stack, drawn as `initial` says. `cross`: every block also looks at another sequence."""
-        made = [self._block(cross) for _ in range(self.layers)]
+        made = [self._block(cross, number) for number in range(self.layers)]
         blocks = Blocks(made)
         self.initial.apply(blocks)
         for block in made:
@@ -153,19 +156,25 @@ class StackSpec(Spec):
                 for part in filter(None, [block.attention, block.cross]):
                     with torch.no_grad():
                         part.project.weight[: part.inner] *= self.size**-0.5 / self.attention_scale
-            branches = [block.attention.out, block.feedforward.out, *([block.cross.out] if block.cross else [])]
+            last = getattr(block.feedforward, "out", None)
+            branches = [block.attention.out, last, *([block.cross.out] if block.cross else [])]
             for out in branches:
+                if not isinstance(out, nn.Linear):
+                    continue  # experts and sparse maps draw themselves
                 if self.initial.residuals == "scaled":  # by the number of residual additions (GPT-2 paper, section 2.3)
                     self.initial.draw(out.weight, self.initial.deviation / math.sqrt(len(branches) * self.layers))
                 elif self.initial.residuals == "zero":
                     nn.init.zeros_(out.weight)
         return blocks
 
-    def _block(self, cross: bool) -> Block:
+    def _block(self, cross: bool, number: int) -> Block:
         around = [NORMS[self.norm](self.norm_of(self.width), self.dropout.residual) for _ in range(3 if cross else 2)]
-        forward = (GatedFeedForward if self.gated else FeedForward)(
-            self.width, self.inner or 4 * self.width, self.activation, self.bias, self.dropout.inner or 0.0
-        )
+        if self.feedforward is not None:
+            forward = self.feedforward.feedforward(self, number)  # type: ignore[attr-defined]
+        else:
+            forward = (GatedFeedForward if self.gated else FeedForward)(
+                self.width, self.inner or 4 * self.width, self.activation, self.bias, self.dropout.inner or 0.0
+            )
         return Block(self._attention(), forward, around, self._attention(relative=False) if cross else None)
 
     def _attention(self, relative: bool = True) -> Attention:

@@ -5,24 +5,34 @@ A pattern that looks back can be narrowed to a band (`within`): that is how one 
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, groupby, islice
-from typing import Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
+from pydantic import SerializeAsAny
 from torch import Tensor
 
+from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.kernels import decode
 from foreword.kernels.dropout_attention import attention
+from foreword.parts import LAYOUTS
+from foreword.parts.block_attention import BlockLayout, ByBlocks
+from foreword.parts.layouts import LayoutSpec, WattsStrogatz
+
+Window = int | BlockLayout | None  # how far a layer sees
 
 
 @dataclass(frozen=True)
 class Everywhere:
     """Every position looks at every real token."""
 
-    def within(self, window: int | None) -> Everywhere | Around:
+    def within(self, window: Window) -> Everywhere | Around | ByBlocks:
+        if isinstance(window, BlockLayout):
+            return ByBlocks(window, causal=False)
         return self if window is None else Around(window // 2)
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
@@ -61,7 +71,9 @@ class CausalPattern:
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
-    def within(self, window: int | None) -> CausalPattern | Banded:
+    def within(self, window: Window) -> CausalPattern | Banded | ByBlocks:
+        if isinstance(window, BlockLayout):
+            return ByBlocks(window, causal=True)
         return self if window is None else Banded(window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
@@ -165,8 +177,8 @@ class Reached:
         behind = self.lengths[:, None] - torch.arange(keys, device=device)  # 1 for the newest, 0 beyond it
         return ((behind > 0) & (behind <= (self.window or keys)))[:, None]
 
-    def within(self, window: int | None) -> Reached:
-        return replace(self, window=window)
+    def within(self, window: Window) -> Reached:
+        return replace(self, window=in_a_row(window))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
         return decode.attend(q, k, v, self.lengths, self.window or 0)
@@ -177,7 +189,7 @@ class EitherWay:
     """Rows that look back and rows that look both ways, side by side (Charpentier & Samuel 2024, GPT-BERT)."""
 
     causal: Tensor  # [batch], True for rows that look back
-    window: int | None = None
+    window: Window = None
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         """[batch, 1, queries, keys]"""
@@ -185,7 +197,7 @@ class EitherWay:
         both = Everywhere().within(self.window).mask(queries, keys, device)
         return torch.where(self.causal[:, None, None, None], back, both)
 
-    def within(self, window: int | None) -> EitherWay:
+    def within(self, window: Window) -> EitherWay:
         return replace(self, window=window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
@@ -206,8 +218,8 @@ class Packed:
         owner = torch.repeat_interleave(torch.arange(len(self.lengths)), torch.tensor(self.lengths)).to(device)
         return (owner[:, None] == owner) & CausalPattern().within(self.window).mask(queries, keys, device)
 
-    def within(self, window: int | None) -> Packed:
-        return replace(self, window=window)
+    def within(self, window: Window) -> Packed:
+        return replace(self, window=in_a_row(window))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
         runs = [
@@ -233,7 +245,7 @@ class Given:
         """[batch, 1, queries, keys]"""
         return self.seen[:, None]
 
-    def within(self, window: int | None) -> Given:
+    def within(self, window: Window) -> Given:
         return self
 
     def attend(
@@ -253,15 +265,21 @@ class Given:
         return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout).masked_fill(blind, 0.0)
 
 
-Pattern = Everywhere | Around | CausalPattern | Banded | EitherWay | Reached | Packed | Given
+def in_a_row(window: Window) -> int | None:
+    if isinstance(window, BlockLayout):
+        raise TypeError("a layout of blocks counts places from the start of a row; packed rows have several")
+    return window
+
+
+Pattern = Everywhere | Around | CausalPattern | Banded | ByBlocks | EitherWay | Reached | Packed | Given
 Whole = Everywhere | CausalPattern | EitherWay | Reached | Packed | Given  # patterns that can be narrowed
 
 
 class VisibleSpec(Spec):
     """The settings of what each layer of a stack sees of the past."""
 
-    def windows(self, layers: int) -> list[int | None]:
-        """For each layer, how many places it sees, its own included; None: all."""
+    def windows(self, layers: int, context: int) -> Sequence[Window]:
+        """For each layer, how many places it sees, its own included, or which blocks; None: all."""
         raise TypeError(f"{type(self).__name__} has no windows.")
 
 
@@ -270,7 +288,7 @@ class Dense(VisibleSpec):
 
     kind: Literal["dense"] = "dense"
 
-    def windows(self, layers: int) -> list[int | None]:
+    def windows(self, layers: int, context: int) -> Sequence[Window]:
         return [None] * layers
 
 
@@ -287,5 +305,23 @@ class Alternating(VisibleSpec):
         found = [("window", f"window must be at least 1 (it says {self.window}).")] if self.window < 1 else []
         return found + ([] if self.order else [("order", "order must name at least one layer: dense or banded.")])
 
-    def windows(self, layers: int) -> list[int | None]:
+    def windows(self, layers: int, context: int) -> Sequence[Window]:
         return [self.window if name == "banded" else None for name in islice(cycle(self.order), layers)]
+
+
+class Blocks(VisibleSpec):
+    """Blocks of positions see the blocks that a layout ties them to, and their own; each layer has a layout of its own."""
+
+    kind: Literal["blocks"] = "blocks"
+    chosen: ClassVar[Mapping[str, Registry]] = {"layout": LAYOUTS}
+    block: int = 32  # positions
+    layout: SerializeAsAny[LayoutSpec] = WattsStrogatz()
+
+    def faults(self) -> list[tuple[str, str]]:
+        return [] if self.block >= 1 else [("block", f"block must be at least 1 (it says {self.block}).")]
+
+    def windows(self, layers: int, context: int) -> Sequence[Window]:
+        size, seed = -(-context // self.block), self.layout.seed
+        return [
+            BlockLayout(torch.from_numpy(self.layout.square(size, seed + one)), self.block) for one in range(layers)
+        ]

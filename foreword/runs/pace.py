@@ -119,7 +119,7 @@ def _in_parts(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Ha
 
     seen: list[Pattern] = [Everywhere()] * spec.layers
     if hasattr(spec, "visible"):
-        seen = [CausalPattern().within(window) for window in spec.visible.windows(spec.layers)]
+        seen = [CausalPattern().within(window) for window in spec.visible.windows(spec.layers, spec.context)]
     took = {pattern: _seconds(through(pattern), hardware) for pattern in dict.fromkeys(seen)}
     hidden = torch.randn(GUESSES, spec.width, device=hardware.device, requires_grad=True)
     table = torch.randn(vocabulary.size, spec.width, device=hardware.device, requires_grad=True)

@@ -77,8 +77,8 @@ def _take_over(
     known = 0 if loaded.tokenizer is None else len(loaded.tokenizer)
     new = [token for token in map(tokenizer.special, tokenizer.specials) if token >= known]
     tables = model.network.tables()
-    tokens = tables.get("tokens")
-    grown = {name for name, weight in mine.items() if weight is tokens or name.startswith("heads.tokens.out.")}
+    of_tokens = {id(table) for name, table in tables.items() if name.endswith("tokens")}
+    grown = {name for name, weight in mine.items() if id(weight) in of_tokens or name.startswith("heads.tokens.out.")}
     depth = {id(parameter): number for number, level in enumerate(model.network.levels()) for parameter in level}
     faults = []
     for name, weight in mine.items():

@@ -1083,7 +1083,7 @@ def test_gpt3_is_the_table_of_its_paper(size, millions, batch, rate) -> None:
         1e-8,
         0.1,
     )
-    assert recipe.network.visible.windows(4) == [None, 256, None, 256]
+    assert recipe.network.visible.windows(4, 8) == [None, 256, None, 256]
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,84 @@ def test_balance_costs_keep_the_load_even():
 
 def test_a_layout_that_cannot_be_is_refused_and_the_published_size_is_counted_without_memory():
     assert ExpertsSpec(experts=4, active=5).faults()[0][0] == "active"
+    assert ExpertsSpec(experts=16, groups=3).faults() == [("groups", "16 experts do not divide into 3 groups.")]
+    assert ExpertsSpec(experts=16, groups=2, active=3).faults()[0][0] == "active"
+    assert not ExpertsSpec(experts=16, groups=4, active=4).faults()
     made = shape_of(loader.load("moe-lstm"), Vocabulary(793_471, 0, ()))
     inside = sum(weight.numel() for weight in made.network.cell.between.parameters())
-    assert inside == 4096 * 2 * 512 * 1024 + 2 * 512 * 4096
+    assert inside == 4096 * 2 * 512 * 1024 + 2 * 512 * (4096 + 16)
     assert 4.2e9 < inside < 4.4e9  # "about 4.3 billion", without words and softmax
+
+
+# ------------------------------------------------------------------------------------------------------- in two levels
+
+
+def test_groups_of_experts_are_all_of_them_with_products_of_shares():
+    """2 of 3 groups, then 2 of 4 experts: every expert reads every position, weighed by both gates; gradients too."""
+    torch.manual_seed(0)
+    made = Experts(ExpertsSpec(experts=12, groups=3, active=2, hidden=6, noise=False), 4).double()
+    for weight in made.parameters():
+        torch.nn.init.normal_(weight, 0, 0.7)
+    x = torch.randn(20, 4, dtype=torch.float64, requires_grad=True)
+
+    def kept(scores):
+        return (scores + torch.full_like(scores, float("-inf")).scatter(-1, scores.topk(2)[1], 0.0)).softmax(-1)
+
+    first = kept(made.gate.first.clean(x))
+    second = torch.cat([kept(gate.clean(x)) * first[:, [n]] for n, gate in enumerate(made.gate.second)], -1)
+    answers = torch.stack([(x @ a).relu() @ b for a, b in zip(made.inner, made.outer)], -1)
+    wanted, ours = (answers * second[:, None]).sum(-1), made(x)
+    assert ((second > 0).sum(-1) == 4).all()
+    assert (ours - wanted).abs().max() < 1e-12
+    slopes = [torch.autograd.grad(out.square().sum(), [x, *made.parameters()]) for out in (ours, wanted)]
+    assert max(float((a - b).abs().max()) for a, b in zip(*slopes)) < 1e-10
+
+
+def test_the_load_in_two_levels_is_that_of_the_group_shared_out_among_its_experts():
+    torch.manual_seed(0)
+    made = Experts(ExpertsSpec(experts=6, groups=3, active=1, hidden=6), 4).double().train()
+    for weight in made.parameters():
+        torch.nn.init.normal_(weight, 0, 0.7)
+    x = torch.randn(40, 4, dtype=torch.float64)
+    torch.manual_seed(1)
+    chosen = made.gate(x)
+    torch.manual_seed(1)
+    groups = made.gate.first(x)
+    for number in range(3):
+        rows = x[(groups.experts == number).any(1)]
+        assert len(rows) > 0
+        wanted = made.gate.second[number](rows).load * groups.load[number] / len(rows)
+        assert torch.allclose(chosen.load[2 * number : 2 * number + 2], wanted)
+    made(x)
+    assert torch.autograd.grad(made.costs["load"], made.gate.first.clean.weight)[0].abs().max() > 1e-5
+
+
+@pytest.mark.parametrize("recipe", ["gpt2", "bert"])
+def test_a_transformer_of_experts_charges_their_balance_and_one_of_sparse_maps_is_the_dense_one(recipe):
+    from foreword.assembly.build import model_for
+    from foreword.exchange.hugging_face import family_of
+    from foreword.networks.base import Inputs
+    from foreword.parts.linear import BlockSparseLinear
+
+    small = ["network.layers=2", "network.width=16", "network.heads=2", "network.context=8"]
+    some = small + ["network.feedforward={ kind = 'experts', experts = 4, active = 2, hidden = 8 }"]
+    torch.manual_seed(0)
+    ids = Inputs(torch.randint(5, 30, (2, 8)))
+    made = model_for(loader.load(recipe, "", some), Vocabulary(30, 0, ())).network
+    assert set(made.train()(ids).costs) == {"importance 0", "load 0", "importance 1", "load 1"}
+    assert not made.eval()(ids).costs
+    assert family_of(loader.load(recipe, "", some)) is None, "transformers has no such blocks"
+    sparse = small + ["network.feedforward={ kind = 'block_sparse', block = 4, layout = { kind = 'full' } }"]
+    made, dense = (
+        model_for(loader.load(recipe, "", one), Vocabulary(30, 0, ())).network.eval() for one in (sparse, small)
+    )
+    pairs = dict(made.named_modules())
+    with torch.no_grad():
+        for name, part in dense.named_modules():
+            ours = pairs[name]
+            if isinstance(ours, BlockSparseLinear):
+                ours.weight.normal_(0, 0.2)
+                part.weight.copy_(ours.matrix())
+            elif not list(part.children()) and list(part.parameters()):
+                part.load_state_dict(ours.state_dict())
+    assert torch.allclose(made(ids).last, dense(ids).last, atol=1e-5)

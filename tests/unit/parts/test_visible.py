@@ -115,9 +115,9 @@ def test_packed_texts_and_reached_tokens_keep_to_the_band(window):
 
 
 def test_layers_alternate_from_the_first():
-    assert Dense().windows(3) == [None, None, None]
-    assert Alternating(window=7).windows(5) == [None, 7, None, 7, None]
-    assert Alternating(window=7, order=("banded", "dense", "banded")).windows(4) == [7, None, 7, 7]
+    assert Dense().windows(3, 8) == [None, None, None]
+    assert Alternating(window=7).windows(5, 8) == [None, 7, None, 7, None]
+    assert Alternating(window=7, order=("banded", "dense", "banded")).windows(4, 8) == [7, None, 7, 7]
 
 
 # --- leaks -----------------------------------------------------------------------------------------------------------
@@ -247,3 +247,60 @@ def test_a_window_to_both_sides_is_what_its_mask_says(reach, padded):
     found = Around(reach).attend(q, k, v, real)[:, :, there]
     assert torch.allclose(found, by_hand(reach)[:, :, there], atol=1e-12)
     assert reach > 8 or not torch.allclose(found, by_hand(reach + 1)[:, :, there], atol=1e-6)
+
+
+# ------------------------------------------------------------------------------------------------- layouts of blocks
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "length"), [("watts_strogatz", 32), ("barabasi_albert", 32), ("balanced", 32), ("balanced", 27)]
+)
+def test_blocks_that_a_layout_ties_attend_as_their_mask_says(kind, length, causal):
+    """Forward and backward; and a position sees nothing of a block that its own is not tied to."""
+    from foreword.parts import LAYOUTS
+    from foreword.parts.visible import Blocks
+
+    spec = Blocks(block=4, layout=LAYOUTS.find(kind)(**({"neighbours": 2} if kind == "watts_strogatz" else {})))
+    if kind != "watts_strogatz":
+        spec = spec.model_copy(update={"layout": spec.layout.model_copy(update={"each": 2, "attached": 1})})
+    layout = spec.windows(2, 32)[1]
+    pattern = (CausalPattern() if causal else Everywhere()).within(layout)
+    torch.manual_seed(0)
+    q, k, v = (torch.randn(2, 3, length, 5, dtype=torch.float64, requires_grad=True) for _ in range(3))
+    mask = pattern.mask(length, length)
+    assert mask.diagonal().all()
+    assert not mask.all()
+    assert (mask.triu(1).any().item()) != causal
+    wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    ours = pattern.attend(q, k, v, None)
+    assert (ours - wanted).abs().max() < 1e-12
+    slopes = [torch.autograd.grad(out.square().sum(), (q, k, v)) for out in (ours, wanted)]
+    assert max(float((a - b).abs().max()) for a, b in zip(*slopes)) < 1e-10
+    blocks = torch.kron(layout.tied | torch.eye(8, dtype=torch.bool), torch.ones(4, 4, dtype=torch.bool))[
+        :length, :length
+    ]
+    assert torch.equal(mask, blocks.tril() if causal else blocks)
+
+
+def test_a_network_of_blocks_sees_what_they_see_whole_in_pieces_and_padded_at_the_left():
+    from foreword.assembly import loader
+    from foreword.assembly.build import model_for
+    from foreword.networks.base import Inputs
+    from foreword.tokens.vocabulary import Vocabulary
+
+    small = ["network.layers=2", "network.width=16", "network.heads=2", "network.context=32"]
+    small += ["network.visible={ kind = 'blocks', block = 4, layout = { kind = 'watts_strogatz', neighbours = 2 } }"]
+    torch.manual_seed(0)
+    made = model_for(loader.load("gpt2", "", small), Vocabulary(40, 0, ())).network.double().eval()
+    ids = torch.randint(1, 40, (1, 29))
+    with torch.no_grad():
+        whole, parts, state = made(Inputs(ids)).last, [], None
+        for start in range(0, 29, 5):
+            output = made(Inputs(ids[:, start : start + 5]), state)
+            parts.append(output.last)
+            state = output.state
+        assert (torch.cat(parts, 1) - whole).abs().max() < 1e-10
+        padded = torch.cat([ids.new_zeros(1, 3), ids], 1)
+        real = torch.arange(32)[None] >= 3
+        assert (made(Inputs(padded, real)).last[:, 3:] - whole).abs().max() < 1e-10
