@@ -12,6 +12,7 @@ from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.processes import launched
 from foreword.basics.version import VERSION
 from foreword.cli import (
+    advise,
     average,
     chat,
     check,
@@ -75,6 +76,7 @@ VERBS = (
     ("finetune", finetune.finetune, "A model and a labelled task -> a run."),
     ("study", study.study, "Several seeds, settings or models, compared."),
     ("average", average.average, "The mean of saved steps or models -> a run."),
+    ("advise", advise.advise, "Which model serves this text and these labels?"),
     ("predict", predict.predict, "Label new text with a fine-tuned run."),
     ("test", testing.score_runs, "Score fine-tuned runs on labelled data."),
     ("evaluate", evaluate.evaluate, "Bits per byte of held-out text; tasks."),
