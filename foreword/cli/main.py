@@ -12,6 +12,7 @@ from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.processes import launched
 from foreword.basics.version import VERSION
 from foreword.cli import (
+    advise,
     average,
     chat,
     check,
@@ -31,6 +32,7 @@ from foreword.cli import (
     predict,
     preview,
     probe,
+    reproduce,
     rescore,
     show,
     study,
@@ -74,7 +76,9 @@ VERBS = (
     ("train", train.train, "A recipe and text -> a run."),
     ("finetune", finetune.finetune, "A model and a labelled task -> a run."),
     ("study", study.study, "Several seeds, settings or models, compared."),
+    ("reproduce", reproduce.reproduce, "A run again: is it the same, bit for bit?"),
     ("average", average.average, "The mean of saved steps or models -> a run."),
+    ("advise", advise.advise, "Which model serves this text and these labels?"),
     ("predict", predict.predict, "Label new text with a fine-tuned run."),
     ("test", testing.score_runs, "Score fine-tuned runs on labelled data."),
     ("evaluate", evaluate.evaluate, "Bits per byte of held-out text; tasks."),

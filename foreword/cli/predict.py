@@ -30,8 +30,14 @@ def predict(
 
     models_there(run)
     from foreword.basics.progress import say
+    from foreword.transfer.linear import is_labeller
     from foreword.transfer.vector_classifier import is_classifier
 
+    if is_labeller(run):
+        from foreword.transfer import labellers
+
+        show(labellers.answers(run, file, columns.split(",") if columns else ()), out, as_json)
+        return
     if is_classifier(run):
         from foreword.transfer.first_model import answers
 

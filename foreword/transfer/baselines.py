@@ -61,24 +61,42 @@ class TfIdf:
     """TF-IDF of single words and pairs of neighbours; of characters where the text is Chinese.
 
     Of two texts: both, what they share, where they differ, and how alike they are.
-    `seen` blinds it: only these texts are read.
+    `seen` blinds it: only these texts are read. `characters`: 2 to 5 inside words instead. `binary`: whether a word is there.
     """
 
-    def __init__(self, seen: Sequence[int] = (0, 1)):
-        self.seen = seen
+    def __init__(self, seen: Sequence[int] = (0, 1), characters: bool = False, binary: bool = False):
+        self.seen, self.characters, self.binary, self.chinese = seen, characters, binary, False
         self.counter: Any = None
 
     def fit(self, texts: Texts) -> TfIdf:
         shown = self._shown(texts)
-        make = library("sklearn.feature_extraction.text").TfidfVectorizer
-        chinese = mostly_chinese(text for row in shown[:500] for text in row)
-        how = {"analyzer": "char"} if chinese else {"token_pattern": r"(?u)\b\w+\b"}
-        self.counter = make(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32, **how)
+        self.chinese = mostly_chinese(text for row in shown[:500] for text in row)
+        self.counter = self._made()
         try:
             self.counter.fit([text for row in shown for text in row])
         except ValueError as error:
             raise Fault("the training texts hold no word that could be counted.") from error
         return self
+
+    def restored(self, chinese: bool, terms: Sequence[str], idf: np.ndarray | None) -> TfIdf:
+        """As it was fitted once."""
+        self.chinese = chinese
+        self.counter = self._made()
+        self.counter.vocabulary = {term: number for number, term in enumerate(terms)}
+        if idf is None:
+            self.counter._validate_vocabulary()
+        else:
+            self.counter.idf_ = idf
+        return self
+
+    def _made(self) -> Any:
+        library_of = library("sklearn.feature_extraction.text")
+        inside = {"analyzer": "char_wb", "ngram_range": (2, 5)} if self.characters and not self.chinese else {}
+        units = {"analyzer": "char"} if self.chinese else {"token_pattern": r"(?u)\b\w+\b"}
+        how = inside or {**units, "ngram_range": (1, 2)}
+        if self.binary:
+            return library_of.CountVectorizer(binary=True, dtype=np.float32, **how)
+        return library_of.TfidfVectorizer(sublinear_tf=True, dtype=np.float32, **how)
 
     def of(self, texts: Texts) -> Any:
         assert self.counter is not None, "fit comes first"

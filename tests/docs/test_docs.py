@@ -41,7 +41,9 @@ NOT_RUN = (
 HOSTS = {"arxiv.org", "aclanthology.org", "doi.org", "github.com", "huggingface.co"}
 DOCUMENTS = {"train": 44, "valid": 4, "test": 3}  # of each split, whatever Python's help says this year
 _FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_BUDGET = re.compile(r"(--budget[ =])\S+|^(budget = ).*$", re.MULTILINE)
+_BUDGET = re.compile(
+    r"(--budget[ =])(?!\d+s )\S+|^(budget = ).*$", re.MULTILINE
+)  # seconds in the middle of a command stay
 
 
 @dataclass(frozen=True)
