@@ -50,7 +50,9 @@ class Output:
     layers: tuple[Tensor, ...] = ()  # after the embeddings and after each layer
     state: State = None
     costs: dict[str, Tensor] = field(default_factory=dict)  # what the network itself charges (pondering, balance)
-    content: Tensor | None = None  # [batch, positions, width] of what was read, where `last` is of guesses; None: `last`
+    content: Tensor | None = (
+        None  # [batch, positions, width] of what was read, where `last` is of guesses; None: `last`
+    )
 
 
 class Network(nn.Module):

@@ -64,7 +64,9 @@ class TwoStreamTransformer(Transformer):
     def __init__(self, spec: TwoStreamTransformerSpec, vocabulary: int):
         super().__init__(spec, Embeddings(spec, vocabulary, both_ways=True))
         self.spec, self.norm, self.drop = spec, spec.last_norm(), Dropout(spec.dropout.residual)
-        self.start = nn.Parameter(torch.zeros(1, spec.width))  # w of the paper: what a guess is before it has seen anything
+        self.start = nn.Parameter(
+            torch.zeros(1, spec.width)
+        )  # w of the paper: what a guess is before it has seen anything
         spec.initial.draw(self.start, spec.initial.deviation or spec.width**-0.5)
 
     def forward(self, inputs: Inputs, state: Memory | None = None) -> Output:

@@ -20,7 +20,6 @@ from foreword.objectives.spans_in_context import SpansInContext
 from foreword.tokens.tokenizer import Tokenizer
 
 
-
 class Laid(NamedTuple):
     """A row as the network reads it."""
 

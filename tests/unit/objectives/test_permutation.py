@@ -205,4 +205,6 @@ def test_blocks_come_one_after_another(batches):
     for order, queries in zip(batch.inputs.order, batch.inputs.queries):
         ranks = order[queries.sort().values]
         blocks = queries.sort().values // 8 + 100 * (queries.sort().values >= REUSE)
-        assert all(ranks[blocks == a].max() < ranks[blocks == b].min() for a, b in zip(blocks.unique(), blocks.unique()[1:]))
+        assert all(
+            ranks[blocks == a].max() < ranks[blocks == b].min() for a, b in zip(blocks.unique(), blocks.unique()[1:])
+        )
