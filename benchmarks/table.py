@@ -76,7 +76,7 @@ def why_no_number(recipe: Recipe) -> str:
         return NO_NUMBER["vectors"]
     if "translate" in recipe.abilities():
         return NO_NUMBER["writes"]
-    if recipe.objective.charged != "tokens":
+    if recipe.objective.leading != "tokens":
         return NO_NUMBER["sentences"]
     if kind(recipe.objective) == "autoencode":
         return NO_NUMBER["written"]

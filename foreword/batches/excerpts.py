@@ -16,7 +16,10 @@ from foreword.tokens.store import TokenStore
 
 
 class Triples(Cut):
-    """A sentence with the one before it and the one behind it, of one document. `length`: tokens of a sentence; the rest is cut."""
+    """A sentence with the one before it and the one behind it, of one document.
+
+    `length`: tokens of a sentence; the rest is cut.
+    """
 
     kind: Literal["triples"] = "triples"
     length: int | None = 30

@@ -75,7 +75,10 @@ class Network(nn.Module):
         return self.tables()["tokens"]
 
     def tables(self) -> dict[str, Tensor]:
-        """Tables with a row for each token ("tokens", "target_tokens") or position ("positions"): their length may differ from model to model."""
+        """Tables with a row for each token ("tokens", "target_tokens") or position ("positions").
+
+        Their length may differ from model to model.
+        """
         raise TypeError(f"{type(self).__name__} does not name its tables.")
 
     def vector(self, vectors: Tensor) -> Tensor:

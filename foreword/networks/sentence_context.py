@@ -38,7 +38,7 @@ class SentenceContextSpec(NetworkSpec):
 class SentenceContext(Network):
     """`ids` [batch, positions]: the convolution at each word, whose mean is z.
 
-    `ids` [batch, excerpts, sentences, positions]: c after each sentence [batch, excerpts, sentences, width]; `layers` are z and c.
+    `ids` [batch, excerpts, sentences, positions]: `layers` are z of each and c after it [..., width].
     """
 
     reads = frozenset({"ids", "real"})

@@ -108,7 +108,7 @@ class Objective(Spec):
     marks: ClassVar[tuple[str, ...]] = ()  # what it must know about each token of a row
     networks: ClassVar[tuple[str, ...]] = ()  # the kinds of network it is for; (): any that reads what it writes
     cuts: ClassVar[tuple[str, ...]] = ()  # the kinds of cut it is for; (): any
-    charged: ClassVar[str] = "tokens"  # the head whose guesses come first
+    leading: ClassVar[str] = "tokens"  # the head whose guesses come first
     closes: ClassVar[bool] = False  # a text that is read for its vector ends with [end], as in training
     labelled: ClassVar[bool] = False  # it learns from labelled examples, not from text
     takes_turns: ClassVar[bool] = False  # a batch is for some of its heads only

@@ -38,7 +38,7 @@ class FutureSentences(Objective):
     writes: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
     networks: ClassVar[tuple[str, ...]] = ("sentence_context",)
     cuts: ClassVar[tuple[str, ...]] = ("excerpts",)
-    charged: ClassVar[str] = "future"
+    leading: ClassVar[str] = "future"
     steps: int = 3  # how far ahead
     negatives: Literal["others", "all"] = "all"  # "others": of other excerpts alone, which topic and style tell apart
 

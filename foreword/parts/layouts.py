@@ -1,4 +1,4 @@
-"""Layouts: which blocks of a large matrix there are. Small worlds reach everything in a few steps with few blocks (Gray et al. 2017)."""
+"""Layouts: which blocks of a matrix there are. In a small world everything is reached in a few steps (Gray et al. 2017)."""
 
 from __future__ import annotations
 

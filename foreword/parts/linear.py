@@ -80,7 +80,7 @@ class BlockSparseLinear(nn.Module):
         order = [column for column in np.argsort(degrees, kind="stable").tolist() if degrees[column]]
         rows = [np.flatnonzero(layout[:, column]) for column in order]
         self.buckets: list[Bucket] = []
-        for column, each in zip(range(len(order)), map(len, rows)):
+        for each in map(len, rows):
             if not self.buckets or self.buckets[-1].each != each:
                 first = sum(one.columns * one.each for one in self.buckets)
                 self.buckets.append(Bucket(first, 0, each))

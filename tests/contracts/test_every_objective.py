@@ -12,7 +12,7 @@ from foreword.parts.heads import TokenHead
 from tests.tiny import GRADIENT, RECIPES, drawn, learner_for, tiny
 
 every_recipe = pytest.mark.parametrize("name", GRADIENT)
-of_tokens = pytest.mark.parametrize("name", [name for name in GRADIENT if tiny(name).objective.charged == "tokens"])
+of_tokens = pytest.mark.parametrize("name", [name for name in GRADIENT if tiny(name).objective.leading == "tokens"])
 PLAIN = 'training.optimizer={ kind = "sgd", learning_rate = 0.5 }'
 
 
@@ -146,7 +146,7 @@ def test_parts_of_a_batch_add_up_to_the_whole(name, uneven, store, store_of):
         recipe = without_chance(name, *settings, *([f"training.micro_batch={micro}"] if micro else []))
         learner, stream = learner_for(recipe, store, torch.float64)
         reports = [learner.step(stream.batch(step), step, 0.0).values for step in (0, 1)]
-        charged = recipe.objective.charged
+        charged = recipe.objective.leading
         batch = stream.batch(guessing_tokens(stream, charged))
         guesses = {int((row != NOTHING).sum()) for row in batch.targets[charged]}
         found[micro] = reports, {key: weight.clone() for key, weight in learner.model.weights().items()}

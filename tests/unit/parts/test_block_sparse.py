@@ -123,7 +123,7 @@ def test_a_small_world_is_clustered_and_everyone_is_near():
     ring = networkx.watts_strogatz_graph(128, 6, 0.0)
     assert shown[0.0] == (networkx.average_clustering(ring), networkx.average_shortest_path_length(ring))
     theirs = [networkx.watts_strogatz_graph(128, 6, 0.1, seed) for seed in range(12)]
-    for at, measure in enumerate((networkx.average_clustering, networkx.average_shortest_path_length)):
+    for measure in (networkx.average_clustering, networkx.average_shortest_path_length):
         ours = np.mean(
             [
                 measure(networkx.from_numpy_array(WattsStrogatz(neighbours=6, rewired=0.1).graph(128, seed)))
@@ -181,7 +181,7 @@ def test_with_all_blocks_the_cell_is_the_dense_one():
     x = torch.randn(2, 4, 3, dtype=torch.float64)
     sparse = BlockSparseLstmCell(steps=2, linear=BlockSparseSpec(block=2, layout=Full())).build(8, 3, 1).double()
     dense = BlockSparseLstmCell(steps=2, linear=DenseSpec()).build(8, 3, 1).double()
-    for name, weight in sparse.named_parameters():
+    for weight in sparse.parameters():
         nn.init.normal_(weight, 0, 0.5)
     pairs = dict(sparse.named_modules())
     with torch.no_grad():
