@@ -13,7 +13,7 @@ import torch
 
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
-from foreword.objectives.base import NOTHING, Batch, Charge, Objective, charge_tokens
+from foreword.objectives.base import NOTHING, Batch, Charge, charge_tokens
 from foreword.objectives.layout import padded, real, with_class_last
 from foreword.objectives.masked import ordinary_ids
 from foreword.objectives.spans_in_context import SpansInContext
