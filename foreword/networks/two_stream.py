@@ -93,7 +93,7 @@ class TwoStreamTransformer(Transformer):
 
     def _streams(self, inputs: Inputs, state: Memory) -> tuple[Stream, Stream | None]:
         """How positions are read, and how guesses are made."""
-        (batch, positions), before = inputs.ids.shape, state.real.size(1)
+        positions, before = inputs.ids.size(1), state.real.size(1)
         places = torch.arange(positions, device=inputs.ids.device)
         where = self.embeddings.where(places, before + positions)
         assert isinstance(where, Distances)
