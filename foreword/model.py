@@ -263,6 +263,7 @@ class LoadedModel(TrainedModel):
         """[sentences, width] float32: the vector of a word as it stands in each sentence, its first time there."""
         self.need("embed")
         rows, before = self._framed(sentences), "[cls]" in self.recipe.objective.specials
+        before = before and "queries" not in self.with_heads.network.reads
         found: list[np.ndarray] = []
         for text, (_, offsets) in zip(sentences, self.tokenizer.encode_with_offsets(list(sentences))):
             match = re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE)
@@ -305,6 +306,7 @@ class LoadedModel(TrainedModel):
         """Ids as this model expects to read them, within its context."""
         limit, around = self.with_heads.network.context, "[cls]" in self.recipe.objective.specials
         close = [self.tokenizer.special("[end]")] if self.recipe.objective.closes else []
+        behind = "queries" in self.with_heads.network.reads  # XLNet reads [cls] last
         room = None if limit is None else limit - 2 * around
         found, cut = [], 0
         for text in texts:
@@ -312,7 +314,8 @@ class LoadedModel(TrainedModel):
             cut += room is not None and len(ids) > room
             ids = [*ids[:room], *close]
             if around:
-                ids = [self.tokenizer.special("[cls]"), *ids, self.tokenizer.special("[separator]")]
+                begin, apart = self.tokenizer.special("[cls]"), self.tokenizer.special("[separator]")
+                ids = [*ids, apart, begin] if behind else [begin, *ids, apart]
             elif not ids and self.tokenizer.has("[end]"):
                 ids = [self.tokenizer.special("[end]")]
             if not ids:

@@ -14,6 +14,7 @@ from foreword.networks.causal import CausalTransformerSpec
 from foreword.parts.heads import Softmax
 from foreword.parts.positions import Learned
 from foreword.parts.stack import StackSpec
+from foreword.parts.task_heads import Reading
 from foreword.tokens.tokenizer import Tokenizer
 
 Activations = {"gelu_tanh": "gelu_new", "gelu_erf": "gelu", "relu": "relu", "relu_squared": "relu2"}
@@ -77,6 +78,7 @@ class Family:
     tasks: Mapping[str, TaskClass] = field(default_factory=dict)  # by the kind of our objective
     joined: tuple[str, ...] = ()  # ends of names of theirs that hold two of ours, which we name .0 and .1
     generates: bool = True
+    reading: Reading = "first"  # where their classes for tasks read a sequence; those that generate: at the last token
     heads: Callable[[set[str]], set[str]] = lambda there: {"tokens"}  # which heads the given tensors make up
 
     def every_name(self, recipe: Recipe, heads: set[str]) -> list[Name]:

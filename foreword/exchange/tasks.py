@@ -44,7 +44,7 @@ def settings(config: JsonObject, family: Family, there: set[str]) -> JsonObject:
     labels = _labels(config)
     number = len(labels) == 1 or config.get("problem_type") == Regress.problem_type
     ours = "regress" if "regress" in kinds and number else kinds[0]
-    objective: JsonObject = {"kind": ours, "reading": "last" if family.generates else "first"}
+    objective: JsonObject = {"kind": ours, "reading": "last" if family.generates else family.reading}
     if "labels" in LABELLED.find(ours).model_fields:
         objective["labels"] = labels
     if (dropout := config.get("classifier_dropout")) is not None:

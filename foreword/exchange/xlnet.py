@@ -114,6 +114,25 @@ def fits(recipe: Recipe) -> bool:
     )
 
 
+class AnswerableClass(TaskClass):
+    """A start, an end given a start, and whether there is an answer."""
+
+    def names(self, head: str) -> list[Name]:
+        both = {
+            "start": "start_logits.dense",
+            "end.inner": "end_logits.dense_0",
+            "end.norm": "end_logits.LayerNorm",
+            "end.out": "end_logits.dense_1",
+            "answer.inner": "answer_class.dense_0",
+        }
+        found = [
+            Name(f"heads.{head}.{ours}.{part}", (f"{theirs}.{part}",))
+            for ours, theirs in both.items()
+            for part in ("weight", "bias")
+        ]
+        return [*found, Name(f"heads.{head}.answer.out.weight", ("answer_class.dense_1.weight",))]
+
+
 _SEQUENCE = TaskClass("XLNetForSequenceClassification", "logits_proj", "sequence_summary.summary")
 FAMILY = Family(
     model_type="xlnet",
@@ -126,6 +145,7 @@ FAMILY = Family(
     settings=settings,
     unsupported=unsupported,
     generates=False,
+    reading="end",
     heads=lambda there: {"tokens"} if "lm_loss.bias" in there else set(),
     copies=(("lm_loss.weight", "word_embedding.weight"),),
     tasks={
@@ -135,5 +155,6 @@ FAMILY = Family(
         "choose": TaskClass("XLNetForMultipleChoice", "logits_proj", "sequence_summary.summary"),
         "tag": TaskClass("XLNetForTokenClassification", "classifier"),
         "span": TaskClass("XLNetForQuestionAnsweringSimple", "qa_outputs"),
+        "answerable_span": AnswerableClass("XLNetForQuestionAnswering", "start_logits"),
     },
 )

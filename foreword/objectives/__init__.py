@@ -38,6 +38,7 @@ LABELLED = Registry(
         "regress": "foreword.objectives.regress:Regress",
         "choose": "foreword.objectives.choose:Choose",
         "span": "foreword.objectives.span:Extract",
+        "answerable_span": "foreword.objectives.answerable_span:AnswerableSpan",
         "tag": "foreword.objectives.tag:Tag",
         "rank": "foreword.objectives.rank:Rank",
         "read_along": "foreword.objectives.read_along:ReadAlong",

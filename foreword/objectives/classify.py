@@ -32,7 +32,7 @@ class Classify(FromSequences):
         )
 
     def head(self, width: int) -> SequenceHead:
-        return self.sequence_head(width, len(self.labels), bias=self.reading == "first")
+        return self.sequence_head(width, len(self.labels), bias=self.reading != "last")
 
     def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         return numbers(examples, torch.long, NOTHING)

@@ -87,7 +87,7 @@ class FromExamples(Objective):
 
     @property
     def writes(self) -> frozenset[str]:  # type: ignore[override]
-        if self.reading == "first":
+        if self.reading != "last":
             return frozenset({"ids", "real", "segments"})
         # a causal network never sees padding at the right
         return frozenset({"ids", "real", "segments"} if self.tells_padding else {"ids"})
@@ -99,7 +99,7 @@ class FromExamples(Objective):
 
     @property
     def specials(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("[cls]", "[separator]") if self.reading == "first" else ("[start]", "[delimiter]", "[extract]")
+        return ("[cls]", "[separator]") if self.reading != "last" else ("[start]", "[delimiter]", "[extract]")
 
     @property
     def name(self) -> str:
@@ -185,9 +185,9 @@ def laid_out(
     lengths = torch.tensor([len(sequence.ids) for sequence in laid])
     there = torch.arange(int(lengths.max())) < lengths[:, None]
     ids = padded([sequence.ids for sequence in laid], fill)
-    real = there if (tells_padding or reading == "first") and not bool(there.all()) else None
+    real = there if (tells_padding or reading != "last") and not bool(there.all()) else None
     segments = None
-    if tells_padding or reading == "first":
+    if tells_padding or reading != "last":
         segments = padded([np.zeros_like(one.ids) if one.segments is None else one.segments for one in laid], 0)
     counts = tuple(len(one.sequences) for one in examples)
     return ExampleBatch(Inputs(ids, real, segments), targets, there=there, counts=counts, units=units)

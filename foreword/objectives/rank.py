@@ -30,7 +30,7 @@ class Rank(FromSequences):
         return [] if self.gamma > 0 else [("gamma", f"gamma must be more than 0 (it says {self.gamma:g}).")]
 
     def head(self, width: int) -> SequenceHead:
-        return self.sequence_head(width, 1, bias=self.reading == "first")
+        return self.sequence_head(width, 1, bias=self.reading != "last")
 
     def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         return torch.from_numpy(filled_up([_shares(one) for one in examples], np.nan, np.float32))

@@ -22,7 +22,7 @@ class Regress(FromSequences):
     outputs: ClassVar[int] = 1
 
     def head(self, width: int) -> SequenceHead:
-        return self.sequence_head(width, 1, bias=self.reading == "first")
+        return self.sequence_head(width, 1, bias=self.reading != "last")
 
     def targets(self, examples: Sequence[EncodedExample]) -> Tensor:
         return numbers(examples, torch.float32, float("nan"))

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from foreword.kernels.elementwise import Dropout
 
-Reading = Literal["first", "last"]  # where a sequence is read off: a bidirectional network, and a causal one
+# where a sequence is read off: a bidirectional network, a causal one, and one that looks both ways and has [cls] behind (XLNet)
+Reading = Literal["first", "last", "end"]
 # the vector there, or the mean of all: a small network puts little into one place; "ends": beside it the mean of the tokens' own
 Read = Literal["place", "mean", "ends"]
 
@@ -24,7 +25,7 @@ def last(there: Tensor) -> Tensor:
     return there.size(1) - 1 - there.flip(1).int().argmax(1)
 
 
-READINGS = {"first": first, "last": last}
+READINGS = {"first": first, "last": last, "end": last}
 
 
 def mean_of(vectors: Tensor, there: Tensor) -> Tensor:
@@ -33,7 +34,7 @@ def mean_of(vectors: Tensor, there: Tensor) -> Tensor:
 
 
 class SequenceHead(nn.Module):
-    """Outputs from one vector of a sequence; the first one's goes through a dense layer and tanh, as BERT has it.
+    """Outputs from one vector of a sequence; that of [cls] goes through a dense layer and tanh, as BERT has it.
 
     Or from the mean of all its vectors, as it is.
     """
@@ -43,7 +44,7 @@ class SequenceHead(nn.Module):
     ):
         super().__init__()
         self.place = READINGS[reading] if read == "place" else None
-        self.pool = nn.Linear(width, width) if reading == "first" and read == "place" else None
+        self.pool = nn.Linear(width, width) if reading != "last" and read == "place" else None
         self.drop = Dropout(dropout)
         self.out = nn.Linear(width, outputs, bias)
 

@@ -14,7 +14,7 @@ from foreword.batches.encoded import EncodedText
 from foreword.batches.examples import Examples
 from foreword.batches.row import Row
 from foreword.networks.features import trunk_of
-from foreword.objectives.layout import with_specials
+from foreword.objectives.layout import with_class_last, with_specials
 from foreword.parts.task_heads import Reading
 from foreword.tokens import backends
 from foreword.tokens.tokenizer import Tokenizer
@@ -29,7 +29,8 @@ UNLIMITED = 512  # tokens of a sequence, for a network that has no context of it
 class InputFormat:
     reading: Reading
     both_orders = False  # a pair that has no order is read in both
-    before = 1  # specials that stand before each text
+    before = 1  # specials that stand before the first text
+    between = 1  # and between two
 
     def extended(self, tokenizer: Tokenizer) -> Tokenizer:
         """The tokenizer with the specials that stand around texts; new ones take the next ids."""
@@ -84,7 +85,7 @@ class BareFormat(GptFormat):
     """Nothing but the texts, one behind the other: how a causal network is fine-tuned where no specials are added."""
 
     both_orders = False
-    before = 0
+    before = between = 0
 
     def extended(self, tokenizer: Tokenizer) -> Tokenizer:
         return tokenizer
@@ -116,6 +117,16 @@ class BertFormat(InputFormat):
 
     def choice(self, texts: Sequence[str], answer: str) -> tuple[str, str]:
         return texts[0], " ".join([*texts[1:], answer])
+
+
+class XLNetFormat(BertFormat):
+    """first [separator] second [separator] [cls], with segments; read at the end (Yang et al. 2019, section 2.5)."""
+
+    reading: Reading = "end"
+    before = 0
+
+    def sequence(self, texts: Sequence[np.ndarray], tokenizer: Tokenizer) -> EncodedText:
+        return EncodedText(*with_class_last(texts, tokenizer))
 
 
 def input_format_of(recipe: Recipe) -> InputFormat:

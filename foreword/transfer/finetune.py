@@ -20,7 +20,8 @@ from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.labelled_run import completed, labelled_run, opened
 from foreword.transfer.tuning import Tuning
 
-RATES = {"last": 6.25e-5, "first": 5e-5}  # Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3
+# Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3; Yang et al. 2019, on SQuAD
+RATES = {"last": 6.25e-5, "first": 5e-5, "end": 3e-5}
 PUBLISHED = 768  # the width of the networks these rates are for
 DROPOUT = 0.1  # before the last layer of the head, in both
 EVALUATIONS = 10  # of a run at most: an epoch of few labels is a step or two, and dev is not
@@ -30,7 +31,7 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
     """The pretrained model's recipe, with the task in the place of what it was pretrained for."""
     how.check()
     input_format = input_format_of(loaded.recipe)
-    if how.aux and input_format.reading == "first":
+    if how.aux and input_format.reading != "last":
         raise Fault(
             f"--aux {how.aux:g}: {loaded.recipe.name} is bidirectional, and would see the tokens that it is to guess.",
             "Leave it out.",

@@ -140,7 +140,7 @@ def _way(recipe: Recipe, tokenizer: Tokenizer) -> InputFormat:
     """As in training: where the vocabulary has no special tokens for it, none stood around the texts."""
     input_format = input_format_of(recipe)
     marked = all(tokenizer.backend.token_to_id(token) is not None for token in AROUND.values())
-    return input_format if marked or input_format.reading == "first" else BareFormat()
+    return input_format if marked or input_format.reading != "last" else BareFormat()
 
 
 def lines_of(path: Path, kinds: Sequence[str]) -> list[Example]:

@@ -8,8 +8,12 @@ import torch
 import torch.nn.functional as F
 
 import foreword
+from foreword.batches.encoded import EncodedExample, EncodedText
 from foreword.exchange import hugging_face
 from foreword.networks.base import Inputs
+from foreword.objectives.answerable_span import CHANCE, ENDS, START, UNANSWERABLE
+from foreword.objectives.examples import laid_out
+from tests.labelled import tokenizer
 
 transformers = pytest.importorskip("transformers")
 transformers.utils.logging.set_verbosity_error()
@@ -156,3 +160,77 @@ def test_what_we_do_not_have_is_said(said, words, tmp_path):
     transformers.XLNetLMHeadModel(config(**said)).save_pretrained(tmp_path / "theirs")
     with pytest.raises(foreword.basics.messages.Fault, match=words):
         hugging_face.read(tmp_path / "theirs")
+
+
+@torch.no_grad()
+def test_starts_ends_and_answerability_are_theirs_both_ways(tmp_path):
+    """SQuAD 2.0: the likeliest starts, the ends of each given it, and the score of no answer, of `XLNetForQuestionAnswering`."""
+    theirs = redrawn(transformers.XLNetForQuestionAnswering(config(start_n_top=3, end_n_top=4)))
+    theirs.save_pretrained(tmp_path / "theirs")
+    loaded = hugging_face.read(tmp_path / "theirs")
+    objective = loaded.recipe.objective.model_copy(update={"none": True, "starts": 3})
+    sequences = [
+        EncodedText(np.asarray(ids), np.asarray(segments))
+        for ids, segments in (
+            ([7, 8, 9, 4, 20, 21, 22, 23, 24, 4, 3], [0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 2]),
+            ([9, 9, 4, 30, 31, 32, 33, 34, 35, 4, 3], [0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 2]),
+        )
+    ]
+    examples = [
+        EncodedExample((0,), (sequences[0],), np.asarray([5, 7])),
+        EncodedExample((1,), (sequences[1],), np.asarray([10, 10])),
+    ]
+    batch = laid_out(
+        examples,
+        tokenizer("bert"),
+        "end",
+        {"answerable_span": objective.targets(examples)},
+        {"answerable_span": "example"},
+    )
+    output = loaded.model.network(batch.inputs)
+    hidden = 1.0 - objective.allowed(batch).float()
+    said = {"token_type_ids": batch.inputs.segments, "p_mask": hidden}
+    wanted = theirs(batch.inputs.ids, **said)
+    found = torch.stack(objective.scores(loaded.model, output, batch))
+    logs = theirs.start_logits(output.last, p_mask=hidden).log_softmax(-1)
+    assert (found[:, :, CHANCE] - logs.gather(1, found[:, :, START].long())).abs().max() < 1e-4
+    assert (found[:, 0, UNANSWERABLE] - wanted.cls_logits).abs().max() < 1e-4
+    for row in range(2):
+        for likely in found[row]:
+            start = likely[START].long().view(1)
+            ends = theirs.end_logits(output.last[row : row + 1], start_positions=start, p_mask=hidden[row : row + 1])
+            assert (likely[ENDS:].exp() - ends[0].softmax(-1)).abs().max() < 1e-5
+            assert not objective.allowed(batch)[row, start] or int(start) < 10, (
+                "a start is never the place of no answer"
+            )
+    answered = theirs(
+        batch.inputs.ids,
+        **said,
+        start_positions=torch.tensor([5, 10]),
+        end_positions=torch.tensor([7, 10]),
+    ).loss  # the mean of both rows, without answerability
+    plain = objective.model_copy(update={"none": False}).charges(loaded.model, output, batch)["answerable_span"].total
+    assert float(plain) / 2 == pytest.approx(float(answered), rel=1e-4)
+    with_none = objective.charges(loaded.model, output, batch)["answerable_span"].total
+    more = F.binary_cross_entropy_with_logits(wanted.cls_logits, torch.tensor([0.0, 1.0]), reduction="sum")
+    assert float(with_none - plain) == pytest.approx(0.5 * float(more), rel=1e-3)
+    hugging_face.write(tmp_path / "ours", loaded.recipe, loaded.model, None)
+    _, report = type(theirs).from_pretrained(tmp_path / "ours", output_loading_info=True)
+    assert not report["unexpected_keys"] | report["missing_keys"]
+
+
+@pytest.mark.parametrize("architecture", ["SequenceClassification", "TokenClassification", "MultipleChoice"])
+@torch.no_grad()
+def test_their_classes_for_tasks_open_and_answer_alike(architecture, tmp_path):
+    theirs = redrawn(getattr(transformers, f"XLNetFor{architecture}")(config(summary_last_dropout=0.0)))
+    theirs.save_pretrained(tmp_path / "theirs")
+    loaded = hugging_face.read(tmp_path / "theirs")
+    ids = given()["ids"]
+    head = loaded.model.heads[loaded.recipe.objective.kind]
+    hidden = loaded.model.network(Inputs(ids)).last
+    if architecture == "TokenClassification":
+        assert (head(hidden) - theirs(ids).logits).abs().max() < 1e-4
+    else:
+        wanted = theirs(ids).logits if architecture == "SequenceClassification" else theirs(ids[:, None]).logits
+        there = torch.ones_like(ids, dtype=torch.bool)
+        assert (head(head.states(hidden, there)) - wanted).abs().max() < 1e-4

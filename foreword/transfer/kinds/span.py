@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from foreword.batches.encoded import EncodedExample
+from foreword.objectives.answerable_span import CHANCE, ENDS, START, UNANSWERABLE, AnswerableSpan
 from foreword.objectives.span import Extract
 from foreword.parts.task_heads import Reading
 from foreword.report import Plot
@@ -25,14 +26,17 @@ BINS = (1, 6, 11, 21, 41)  # characters of a right answer, from each on
 
 
 class SpanTransfer(TransferKind):
-    objectives: ClassVar[tuple[str, ...]] = ("span",)
+    objectives: ClassVar[tuple[str, ...]] = ("span", "answerable_span")
     caption: ClassVar[str] = "Numbers above the bars: how many questions."
     combines: ClassVar[bool] = False
 
     def objective(
         self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()
     ) -> Extract:
-        return Extract(reading=reading, none=any(example.label == () for example in train))
+        joint = reading == "end"  # as XLNet has it: an end given its start, and whether there is an answer
+        return (AnswerableSpan if joint else Extract)(
+            reading=reading, none=any(example.label == () for example in train)
+        )
 
     def encode(self, examples: Sequence[Example], labels: Sequence[str], encoder: Encoder) -> list[EncodedExample]:
         encoder.tokenize(text for example in examples for text in example.texts)
@@ -49,7 +53,7 @@ class SpanTransfer(TransferKind):
         for start in encoder.windows(ids, size, min(encoder.cut.stride or max(size // 2, 1), size)):
             part = ids[start : start + size]
             sequence = encoder.sequence([asked, part])
-            first = 2 * encoder.input_format.before + len(asked)  # a special, the question, a special
+            first = encoder.input_format.before + len(asked) + encoder.input_format.between
             spread = np.full((len(sequence.ids), 2), -1)
             spread[first : first + len(part)] = offsets[start : start + size]
             none = 0 if encoder.input_format.reading == "first" else len(sequence.ids) - 1
@@ -64,15 +68,21 @@ class SpanTransfer(TransferKind):
         for window, table in zip(read.encoded, read.scores):
             number = window.examples[0]
             assert window.offsets is not None
-            none = 0 if objective.reading == "first" else len(table) - 1
-            nothing[number] = min(nothing[number], table[none].sum())  # every window must say that there is no answer
-            start, end, score = best_span(table, window.offsets[:, 0] >= 0, objective.longest)
+            text = window.offsets[:, 0] >= 0
+            if isinstance(objective, AnswerableSpan):
+                start, end, score = best_of_starts(table, text, objective.longest)
+                none = float(table[0, UNANSWERABLE])
+            else:
+                start, end, score = best_span(table, text, objective.longest)
+                none = table[0 if objective.reading == "first" else len(table) - 1].sum()
+            nothing[number] = min(nothing[number], none)  # every window must say that there is no answer
             if score > best[number][0]:
                 where = int(window.offsets[start, 0]), int(window.offsets[end, 1])
                 best[number] = score, trimmed(examples[number].texts[1], *where)
         found = []
         for (score, span), none in zip(best, nothing.tolist()):
-            said = None if objective.none and none > score else span
+            known = 0.0 if isinstance(objective, AnswerableSpan) else score
+            said = None if objective.none and none > known else span
             found.append(Answer(said.text if said else "", {"answer": float(score), "none": none}, said))
         return found
 
@@ -132,6 +142,17 @@ def best_span(table: np.ndarray, text: np.ndarray, longest: int) -> tuple[int, i
         place = int(both.argmax())
         if both[place] > found[2]:
             found = place, place + length, float(both[place])
+    return found
+
+
+def best_of_starts(table: np.ndarray, text: np.ndarray, longest: int) -> tuple[int, int, float]:
+    """The same where every row is one likely start and what is then said of each end."""
+    found = (0, 0, -np.inf)
+    for row in table:
+        start, score = int(row[START]), float(row[CHANCE])
+        ends = np.where(text, row[ENDS:].astype(np.float64), -np.inf)[start : start + longest]
+        if text[start] and score + ends.max() > found[2]:
+            found = start, start + int(ends.argmax()), score + float(ends.max())
     return found
 
 
