@@ -1,7 +1,8 @@
 """`make bench ARGS=processes`: one process with all threads, one process to a core, and the same with the weights shared out.
 
 The limit is what two processes read that train a model each, with half of the batch and one thread, and never speak to each
-other. All take turns in the same processes. Goal: 0.9 of that limit for every shape.
+other. All take turns in the same processes. Goal: 0.9 of that limit for every shape; the messages of a step, sent alone, say what
+bounds it otherwise.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.gradient import GradientLearner, GradientTraining
 from foreword.training.hardware import Hardware
 from foreword.training.processes import call_on_ranks, join
-from foreword.training.ranks import Ranks, Shards
+from foreword.training.ranks import Ranks, Replicas, Shards
 
 SHAPES = ("char", "10m", "124m")
 PROCESSES = 2
@@ -34,6 +35,7 @@ ALONE, LIMIT, REPLICAS, SHARDS = (
     "2 processes x 1",
     "2 x 1, sharded",
 )
+MESSAGES, SMALL = "messages", 2  # small ones in a step: the guesses, the losses
 
 
 def step_of(name: str, ranks: Ranks, share: int) -> Callable[[], object]:
@@ -52,16 +54,29 @@ def step_of(name: str, ranks: Ranks, share: int) -> Callable[[], object]:
     return lambda: learner.step(part, next(number), 0.0)
 
 
+def messages(name: str, ranks: Replicas) -> Callable[[], object]:
+    """What two processes say to each other in a step, without the step: a few numbers, and all gradients at once."""
+    gradients = torch.zeros(model_of(shape_called(name)).parameter_count())
+
+    def send() -> None:
+        for _ in range(SMALL):
+            ranks.sum(torch.zeros(2))
+        ranks.dist.all_reduce(gradients)
+
+    return send
+
+
 def on_rank(name: str, rounds: int, seconds: float) -> dict[str, list[float]]:
     """Seconds of a step in each round, by candidate; the slowest rank counts."""
     hush()
-    ranks = join()
+    ranks = cast(Replicas, join())
     shards = Shards(ranks.rank, ranks.world, ranks.neighbours)
     candidates = {
         ALONE: (step_of(name, Ranks(), 1), PROCESSES),
         LIMIT: (step_of(name, Ranks(), PROCESSES), 1),
         REPLICAS: (step_of(name, ranks, PROCESSES), 1),
         SHARDS: (step_of(name, shards, PROCESSES), 1),
+        MESSAGES: (messages(name, ranks), 1),
     }
     found: dict[str, list[float]] = {one: [] for one in candidates}
     steps = 1
@@ -116,6 +131,7 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
     for one in found["shapes"]:
         shape, times = shape_called(one["shape"]), one["times"]
         yield str(shape)
+        sending = median(times.pop(MESSAGES))
         rates = {name: (shape.tokens / min(all_), shape.tokens / median(all_)) for name, all_ in times.items()}
         for name, (best, middle) in rates.items():
             limit, middle_limit = rates[LIMIT]
@@ -124,6 +140,10 @@ def lines(found: dict[str, Any]) -> Iterator[str]:
                 f"  {name:28} {best:9,.0f} tokens/s best, {middle:9,.0f} median; "
                 f"{best / limit:.2f}, {middle / middle_limit:.2f} of the limit{silent}"
             )
+        yield (
+            f"  messages of a step, alone    {1e3 * sending:9,.1f} ms, {sending / median(times[REPLICAS]):4.0%} of a step of "
+            f"{1e3 * median(times[REPLICAS]):,.1f} ms: {SMALL} small ones, and all gradients at once"
+        )
         yield f"  memory of a sharded process   {one['memory'] / 1e6:9,.0f} MB, planned {one['predicted'] / 1e6:,.0f} MB"
 
 

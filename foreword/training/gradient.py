@@ -211,7 +211,7 @@ class GradientLearner:
                 value = torch.stack(owed + [cost * part.size / rows for cost in loss.costs.values()]).sum()
                 self.scaler.scale(value * self.ranks.world).backward()  # ranks leave the mean of their gradients
             sums.append(torch.stack([value.detach(), *(charge.total.detach() for charge in loss.charges.values())]))
-        guesses |= self.ranks.total(late)
+        guesses |= self.ranks.total(late) if late else {}  # one message less where there is none
         return dict(zip(["", *loss.charges], self.ranks.sum(torch.stack(sums).double().sum(0)).tolist()))
 
     def _carried(self, batch: Batch, edges: list[int], step: int) -> list[State]:

@@ -68,7 +68,7 @@ def assert_same_numbers(one, other, exact):
             assert torch.allclose(tensor.double(), second[name].double(), rtol=1e-4, atol=1e-5), name
 
 
-@pytest.mark.parametrize("name", ["gpt2", "modern-gpt", "lstm", "transformer-xl"])
+@pytest.mark.parametrize("name", ["gpt2", "modern-gpt", "lstm", "transformer-xl", "t5"])
 def test_it_goes_on_with_other_processes(name, stores, tmp_path):
     recipe = tiny(name, "training.batch_size=6", "training.log=1", 'training.save="2"')
     recipe = recipe.model_copy(update={"network": recipe.network.model_copy(update={"dropout": without(recipe)})})
