@@ -43,14 +43,14 @@ class RecalledPairs(Cut):
         return RecalledCutter(store, (size.ids, reuse, columns), batch_size, seed, self._carried)
 
 
-class Stretch(NamedTuple):
+class MarkedIds(NamedTuple):
     """Ids and their marks, in the order in which they are read."""
 
     ids: np.ndarray
     marks: dict[str, np.ndarray]
 
-    def part(self, start: int, stop: int | None = None) -> Stretch:
-        return Stretch(self.ids[start:stop], {name: mark[start:stop] for name, mark in self.marks.items()})
+    def part(self, start: int, stop: int | None = None) -> MarkedIds:
+        return MarkedIds(self.ids[start:stop], {name: mark[start:stop] for name, mark in self.marks.items()})
 
 
 class RecalledCutter:
@@ -94,21 +94,21 @@ class RecalledCutter:
             backward=backward,
         )
 
-    def _read(self, start: int, stop: int, backward: bool) -> Stretch:
+    def _read(self, start: int, stop: int, backward: bool) -> MarkedIds:
         way = slice(None, None, -1 if backward else 1)
-        return Stretch(
+        return MarkedIds(
             self.store.read(start, stop)[way],
             {name: self.store.read_mark(name, start, stop)[way] for name in self.marks},
         )
 
     @staticmethod
-    def _cut(read: Stretch, backward: bool, draw: np.random.Generator) -> int:
+    def _cut(read: MarkedIds, backward: bool, draw: np.random.Generator) -> int:
         """Where the first text ends: between two sentences, or anywhere in a single one."""
         ends = read.marks["sentence_end"]
         places = np.flatnonzero(ends[1:]) + 1 if backward else np.flatnonzero(ends[:-1]) + 1
         return int(draw.choice(places)) if len(places) else int(draw.integers(1, len(read.ids)))
 
-    def _elsewhere(self, at: int, length: int, backward: bool, draw: np.random.Generator) -> Stretch:
+    def _elsewhere(self, at: int, length: int, backward: bool, draw: np.random.Generator) -> MarkedIds:
         """A text of this length from another document."""
         own = np.searchsorted(self.ends, at, side="right")
         for _ in range(TRIES):

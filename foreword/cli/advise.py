@@ -63,7 +63,7 @@ def advise(
         fits(purpose, task.kind, labels)
         file = Path(labels)
         rows = user_files.rows_of(file, columns.split(",") if columns else ()) if file.is_file() else ()
-        wish = advice.Wish(text, labels, folder, given.amount, tuple(start or ()), budget, rows)
+        wish = advice.AdviceRequest(text, labels, folder, given.amount, tuple(start or ()), budget, rows)
         found = page.report(advice.advise(wish, task))
     else:
         from foreword.compare.advise import without_labels

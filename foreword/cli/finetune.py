@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from foreword.runs.folder import RunFolder
     from foreword.tasks.labelled_task import LabelledTask
     from foreword.training.hardware import Hardware
-    from foreword.transfer.first_model import Wish
+    from foreword.transfer.first_model import LabelledFit
     from foreword.transfer.tuning import Tuning
 
 
@@ -87,9 +87,9 @@ def finetune(
 
     read = partial(load, task, data, kind, dev, test, columns.split(",") if columns else ())
     if on_vectors(model) and not network:
-        from foreword.transfer.first_model import Wish
+        from foreword.transfer.first_model import LabelledFit
 
-        fit_vectors(str(model), read(), out, Wish(labels, seed, seeds, tuple(self_train or ())), as_json)
+        fit_vectors(str(model), read(), out, LabelledFit(labels, seed, seeds, tuple(self_train or ())), as_json)
         return
     only_for_vectors({"--self-train": self_train, "--seeds": seeds > 1}, model, task)
     from foreword.training.hardware import Hardware
@@ -135,7 +135,7 @@ def ask_controls(run: RunFolder, model: Path, task: LabelledTask, how: Tuning, h
         run.sign(recommended=controls.recommended(model, task, how, hardware))
 
 
-def fit_vectors(model: str, task: LabelledTask, out: Path | None, wish: Wish, as_json: bool) -> None:
+def fit_vectors(model: str, task: LabelledTask, out: Path | None, wish: LabelledFit, as_json: bool) -> None:
     from foreword.transfer.first_model import fit_labels
 
     folder = out or Path("runs") / f"{Path(model).name}-{task.name}".replace("/", "-").replace("-{seed}", "")

@@ -24,7 +24,7 @@ from foreword.transfer.label_subset import exchanged
 OFTEN = 5  # a feature counts if train has it so often
 
 
-class Features(Protocol):
+class ChoiceFeatures(Protocol):
     """From choices to a row of numbers each."""
 
     def fit(self, examples: Sequence[Example]) -> Any: ...
@@ -53,7 +53,7 @@ class Style:
         return sparse.hstack([words, *(part.transform(texts) for part in self.parts)], format="csr")
 
 
-class Likelihood:
+class LikelihoodFeatures:
     """log p(choice | text), log p(choice), and their difference, each brought to mean 0 and spread 1."""
 
     def __init__(self, model: LoadedModel):
@@ -61,7 +61,7 @@ class Likelihood:
         self.model = model
         self.known: dict[tuple[str, str], tuple[float, float, float]] = {}
 
-    def fit(self, examples: Sequence[Example]) -> Likelihood:
+    def fit(self, examples: Sequence[Example]) -> LikelihoodFeatures:
         raw = self.raw(examples)
         self.mean, self.spread = raw.mean(0), np.maximum(raw.std(0), 1e-6)
         return self
@@ -95,26 +95,26 @@ class Likelihood:
 
 
 @dataclass(frozen=True)
-class Found:
+class EndingResults:
     task: LabelledTask
     rows: tuple[Baseline, ...]
     style: PairedDifference  # accuracy of style alone above the favourite place
     added: PairedDifference | None  # of all features above style alone
 
 
-def probe(task: LabelledTask, model: LoadedModel | None = None, seed: int = 0) -> Found:
+def probe(task: LabelledTask, model: LoadedModel | None = None, seed: int = 0) -> EndingResults:
     task = replace(task, learn=task.learn.model_copy(update={"metrics": ("accuracy",)}))
     style, common = classified(task, [Style()], "style: the choice alone"), majority_place(task)
     control = classified(exchanged(task, seed), [Style()], "style, right choices by lot")
     rows = [common, control, style]
     if model is not None:
-        likely = Likelihood(model)
+        likely = LikelihoodFeatures(model)
         for column, name in enumerate(("log p(choice | text)", "log p(choice)", "their difference")):
             rows.append(highest(task, likely, column, name))
         rows.append(classified(task, [likely], "the three together"))
         rows.append(classified(task, [Style(), likely], "style and the three"))
     added = apart(task, style, rows[-1]) if model is not None else None
-    return Found(task, tuple(rows), apart(task, common, style), added)
+    return EndingResults(task, tuple(rows), apart(task, common, style), added)
 
 
 def apart(task: LabelledTask, first: Baseline, second: Baseline) -> PairedDifference:
@@ -128,12 +128,12 @@ def majority_place(task: LabelledTask) -> Baseline:
     return judged_together(task, "always one place", f"choice {most + 1}", lambda some: [most] * len(some))
 
 
-def highest(task: LabelledTask, likely: Likelihood, column: int, name: str) -> Baseline:
+def highest(task: LabelledTask, likely: LikelihoodFeatures, column: int, name: str) -> Baseline:
     """No training: the choice whose number is largest."""
     return judged_together(task, name, "", lambda some: chosen(some, likely.raw(some)[:, column]))
 
 
-def classified(task: LabelledTask, features: Sequence[Features], name: str) -> Baseline:
+def classified(task: LabelledTask, features: Sequence[ChoiceFeatures], name: str) -> Baseline:
     for one in features:
         one.fit(task.train)
 
@@ -166,7 +166,7 @@ def flat(examples: Sequence[Example]) -> list[str]:
     return [choice for one in examples for choice in one.choices]
 
 
-def report(found: Found, task: LabelledTask) -> Report:
+def report(found: EndingResults, task: LabelledTask) -> Report:
     rows: list[tuple[str, ...]] = [("answered by", "accuracy", "95% interval", "chosen on dev")]
     rows += [(one.name, one.test[0].shown, one.test[0].between, one.setting) for one in found.rows]
     value, interval = found.style.cells

@@ -37,7 +37,7 @@ Data = TypeVar("Data")  # what all runs of a study are given: examples, or a sto
 Given = TypeVar("Given", contravariant=True)
 
 
-class Trial(NamedTuple):
+class TimedRun(NamedTuple):
     """A run that is timed for a few steps and never written."""
 
     loop: RunLoop
@@ -52,7 +52,7 @@ class Job(Protocol[Given]):
 
     def run(self, data: Given, hardware: Hardware) -> RunFolder: ...
 
-    def trial(self, data: Given, hardware: Hardware) -> Trial: ...
+    def trial(self, data: Given, hardware: Hardware) -> TimedRun: ...
 
 
 class JobRunner(Generic[Data]):

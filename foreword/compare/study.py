@@ -16,7 +16,7 @@ from foreword import load
 from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
 from foreword.compare.contenders import Contender, Plan, contenders
-from foreword.compare.parallel import JobRunner, Trial
+from foreword.compare.parallel import JobRunner, TimedRun
 from foreword.compare.significance import Difference, Result, SeedResult, Significance
 from foreword.networks.features import trunk_of
 from foreword.runs.folder import RunFolder
@@ -93,10 +93,10 @@ class FinetuneJob:
     def run(self, whole: LabelledTask, hardware: Hardware) -> RunFolder:
         return finetune(self.model, self.task(whole), self.folder, self.how, hardware)
 
-    def trial(self, whole: LabelledTask, hardware: Hardware) -> Trial:
+    def trial(self, whole: LabelledTask, hardware: Hardware) -> TimedRun:
         loop = finetune_run(self.model, self.task(whole), RunFolder(Path(os.devnull)), self.how, hardware)
         assert isinstance(loop.workload, LabelledWorkload)
-        return Trial(loop, loop.workload.tokens(loop))
+        return TimedRun(loop, loop.workload.tokens(loop))
 
 
 class StudyRunner:

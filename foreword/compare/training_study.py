@@ -14,7 +14,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Diverged, Fault, RunFailed
 from foreword.basics.progress import say
 from foreword.compare.contenders import combinations, short_name
-from foreword.compare.parallel import JobRunner, Trial
+from foreword.compare.parallel import JobRunner, TimedRun
 from foreword.evaluate.held_out import Corpus, score_corpus
 from foreword.report import Report, Section, Table
 from foreword.runs.folder import RunFolder
@@ -44,9 +44,9 @@ class TrainingJob:
     def run(self, data: Path, hardware: Hardware) -> RunFolder:
         return train(self.recipe, data, self.folder, hardware=hardware)
 
-    def trial(self, data: Path, hardware: Hardware) -> Trial:
+    def trial(self, data: Path, hardware: Hardware) -> TimedRun:
         store = TokenStore.open(data, "train")
-        return Trial(text_run(self.recipe, store, store, RunFolder(Path(os.devnull)), hardware))
+        return TimedRun(text_run(self.recipe, store, store, RunFolder(Path(os.devnull)), hardware))
 
 
 @dataclass(frozen=True)

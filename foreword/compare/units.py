@@ -91,7 +91,7 @@ class UnitReader:
 
 
 @dataclass(frozen=True)
-class Unit:
+class ProbedUnit:
     """One unit beside the labels."""
 
     number: int
@@ -100,7 +100,7 @@ class Unit:
 
 
 @dataclass(frozen=True)
-class Found:
+class UnitResults:
     """All that was asked of the units of one model."""
 
     task: LabelledTask
@@ -110,11 +110,11 @@ class Found:
     control: Baseline  # the same search where labels were exchanged
     left: int  # units with a weight that is not zero
     number: int  # units there are
-    units: tuple[Unit, ...]  # the largest weights first
+    units: tuple[ProbedUnit, ...]  # the largest weights first
     values: np.ndarray  # of the first unit on test
 
 
-def find(model: LoadedModel, task: LabelledTask, reader: UnitReader, seed: int = 0) -> Found:
+def find(model: LoadedModel, task: LabelledTask, reader: UnitReader, seed: int = 0) -> UnitResults:
     if not task.learn.has_classes or len(task.learn.reads) != 1:
         raise Fault(f"{task.name} is {task.learn.in_words}: units are read for the classes of single texts.")
     train, right = read(reader, task.train), np.asarray([str(example.label) for example in task.train])
@@ -125,7 +125,8 @@ def find(model: LoadedModel, task: LabelledTask, reader: UnitReader, seed: int =
     weights = np.abs(chosen[best][-1].coef_).max(0)
     order = np.argsort(-weights, kind="stable")[:TOP].tolist()
     units = tuple(
-        Unit(unit, _signed(chosen[best][-1].coef_, unit), _means(train[:, unit], right, task.labels)) for unit in order
+        ProbedUnit(unit, _signed(chosen[best][-1].coef_, unit), _means(train[:, unit], right, task.labels))
+        for unit in order
     )
     whole = judged_together(
         task,
@@ -139,7 +140,7 @@ def find(model: LoadedModel, task: LabelledTask, reader: UnitReader, seed: int =
     control = _alone(task, reader, lucky, train, other, f"unit {lucky}, of exchanged labels")
     alone = _alone(task, reader, order[0], train, right, f"unit {order[0]} alone")
     test = read(reader, task.test)[:, order[0]]
-    return Found(task, model.name, whole, alone, control, int((weights > 0).sum()), len(weights), units, test)
+    return UnitResults(task, model.name, whole, alone, control, int((weights > 0).sum()), len(weights), units, test)
 
 
 def read(reader: UnitReader, examples: Sequence[Example]) -> np.ndarray:
@@ -178,7 +179,7 @@ def _means(values: np.ndarray, labels: np.ndarray, names: Sequence[str]) -> dict
 # --- what was found -----------------------------------------------------------------------------------------
 
 
-def report(found: Found, reader: UnitReader, texts: Sequence[str] = ()) -> Report:
+def report(found: UnitResults, reader: UnitReader, texts: Sequence[str] = ()) -> Report:
     """Accuracy with all units and with one, the unit's values by class, and texts coloured by it."""
     first, task = found.units[0], found.task
     common = majority(task)
@@ -222,7 +223,7 @@ def report(found: Found, reader: UnitReader, texts: Sequence[str] = ()) -> Repor
     )
 
 
-def _classifiers(found: Found, common: Baseline) -> tuple[Baseline, ...]:
+def _classifiers(found: UnitResults, common: Baseline) -> tuple[Baseline, ...]:
     return found.whole, found.alone, found.control, common
 
 
@@ -230,12 +231,12 @@ def _test(one: Baseline) -> Scored:
     return one.test[0]
 
 
-def _ends(found: Found) -> list[str]:
+def _ends(found: UnitResults) -> list[str]:
     order = np.argsort(found.values)
     return [found.task.test[place].texts[0] for place in (*order[:SHOWN].tolist(), *order[-SHOWN:].tolist())]
 
 
-def verdict(found: Found, common: Baseline) -> str:
+def verdict(found: UnitResults, common: Baseline) -> str:
     alone, luck = _test(found.alone), _test(found.control)
     sure = Share().interval([a == b.label for a, b in zip(found.alone.predictions, found.task.test)])
     held = "it follows the label." if sure[0] > max(luck.value, _test(common).value) else "that may be luck."
@@ -246,7 +247,7 @@ def verdict(found: Found, common: Baseline) -> str:
     )
 
 
-def values(found: Found, common: Baseline) -> dict[str, object]:
+def values(found: UnitResults, common: Baseline) -> dict[str, object]:
     return {
         "task": found.task.name,
         "model": found.name,

@@ -16,7 +16,7 @@ from foreword.tokens.turns import join_turns
 
 
 @dataclass(frozen=True)
-class Candidate:
+class ReplyCandidate:
     """A reply that could be given."""
 
     text: str
@@ -32,7 +32,7 @@ class Candidate:
 class Reply:
     """A reply, and all that it was chosen from, the best first."""
 
-    candidates: tuple[Candidate, ...]
+    candidates: tuple[ReplyCandidate, ...]
     seen: int  # how many turns the model could see
     cut: bool = False  # the newest turn alone was too long: only its end was seen
 
@@ -41,15 +41,15 @@ class Reply:
         return self.candidates[0].text
 
     @property
-    def first(self) -> Candidate:
+    def first(self) -> ReplyCandidate:
         """The first sample: what would have been said without choosing."""
         return min(self.candidates, key=lambda one: one.number)
 
     @property
-    def likeliest(self) -> Candidate:
+    def likeliest(self) -> ReplyCandidate:
         return max(self.candidates, key=lambda one: one.forward)
 
-    def best(self, ranking: ReplyRanking) -> Candidate:
+    def best(self, ranking: ReplyRanking) -> ReplyCandidate:
         """What another ranking would choose of these."""
         return max(self.candidates, key=lambda one: ranking.score(one.forward, one.backward or 0.0, one.tokens))
 
@@ -102,7 +102,7 @@ class ChatModel:
             found.append(Reply(tuple(self._ranked(drawn, turns[-seen:])), seen, cut))
         return found
 
-    def _distinct(self, samples: Sequence[Continuation]) -> list[Candidate]:
+    def _distinct(self, samples: Sequence[Continuation]) -> list[ReplyCandidate]:
         """Every text once, in the order they were drawn."""
         numbers: dict[str, list[int]] = {}
         for number, one in enumerate(samples, 1):
@@ -112,11 +112,11 @@ class ChatModel:
         firsts = [samples[same[0] - 1] for same in numbers.values()]
         # a reply that the model itself ended pays for its [end]; one that was cut off does not
         return [
-            Candidate(text, same[0], len(one.ids), sum(one.log_probs), None, -same[0], len(same))
+            ReplyCandidate(text, same[0], len(one.ids), sum(one.log_probs), None, -same[0], len(same))
             for (text, same), one in zip(numbers.items(), firsts)
         ]
 
-    def _ranked(self, candidates: list[Candidate], source: Sequence[str]) -> list[Candidate]:
+    def _ranked(self, candidates: list[ReplyCandidate], source: Sequence[str]) -> list[ReplyCandidate]:
         """The best first; without a backward model, in the order they were drawn."""
         if self.backward is not None:
             recalled = backward_scores(self.backward, source, [one.text for one in candidates])

@@ -61,7 +61,7 @@ class GlobalAttention(nn.Module):
         return self.says(torch.cat([seen, h], -1)).tanh()
 
 
-class DecoderState(NamedTuple):
+class RecurrentDecoderState(NamedTuple):
     """The source as it was read, what was said last, and the hidden and cell states of each layer."""
 
     source: Tensor
@@ -86,7 +86,7 @@ class RecurrentEncoderDecoder(Network):
         self.attention, self.drop = GlobalAttention(spec.width, spec.attention), nn.Dropout(spec.dropout)
         self.draw(self)
 
-    def forward(self, inputs: Inputs, state: DecoderState | None = None) -> Output:
+    def forward(self, inputs: Inputs, state: RecurrentDecoderState | None = None) -> Output:
         if state is None and inputs.source is None:
             x = self.tokens(inputs.ids)
             layers = self.encoder(self.drop(x), inputs.real)
@@ -103,15 +103,17 @@ class RecurrentEncoderDecoder(Network):
             said, cells = self.attention(below, state.source, state.real), tuple(after)
             each.append((*(hidden for hidden, _ in after), said))
         made = [torch.stack(outputs, 1) for outputs in zip(*each)]
-        return Output(self.drop(made[-1]), (x, *made[:-1]), DecoderState(state.source, state.real, said, cells))
+        return Output(
+            self.drop(made[-1]), (x, *made[:-1]), RecurrentDecoderState(state.source, state.real, said, cells)
+        )
 
-    def read(self, inputs: Inputs) -> DecoderState:
+    def read(self, inputs: Inputs) -> RecurrentDecoderState:
         source, real = inputs.source, inputs.source_real
         assert source is not None
         read = self.encoder(self.drop(self.tokens(source)), real)[-1]
         nothing = read.new_zeros(len(read), self.width)
         there = torch.ones_like(source, dtype=torch.bool) if real is None else real
-        return DecoderState(read, there, nothing, ((nothing, nothing),) * self.spec.layers)
+        return RecurrentDecoderState(read, there, nothing, ((nothing, nothing),) * self.spec.layers)
 
     def tables(self) -> dict[str, Tensor]:
         return {"tokens": self.tokens.weight, "target_tokens": self.targets.weight}

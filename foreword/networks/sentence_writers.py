@@ -82,7 +82,7 @@ class Writer(nn.Module):
         return made.transpose(0, 1), state
 
 
-class Written(NamedTuple):
+class WriterOutput(NamedTuple):
     """The sentence as the last reader has it, and the state of its last writer."""
 
     sentence: Tensor
@@ -107,7 +107,7 @@ class SentenceWriters(Network):
         self.writers = nn.ModuleList([nn.ModuleList(some) for some in writers])
         self.draw(self)
 
-    def forward(self, inputs: Inputs, state: Written | None = None) -> Output:
+    def forward(self, inputs: Inputs, state: WriterOutput | None = None) -> Output:
         x = self.tokens(inputs.ids)
         if state is None and inputs.source is None:
             vectors = torch.cat([there for there, _ in self.read(inputs.ids, inputs.real)], -1)
@@ -115,7 +115,7 @@ class SentenceWriters(Network):
         sentences = [state.sentence] if state else [last for _, last in self.read(inputs.source, inputs.source_real)]
         if inputs.ids.dim() == 2:
             last, after = self.writers[-1][-1](x, state.writer if state else None, sentences[-1])  # type: ignore[index]
-            return Output(last, (x, last), Written(sentences[-1], after))
+            return Output(last, (x, last), WriterOutput(sentences[-1], after))
         each = [
             torch.stack([writer(x[:, n], None, sentence)[0] for n, writer in enumerate(some)], 1)  # type: ignore[arg-type]
             for some, sentence in zip(self.writers, sentences)

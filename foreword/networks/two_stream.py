@@ -44,7 +44,7 @@ class TwoStreamTransformerSpec(StackSpec, NetworkSpec):
         return TwoStreamTransformer(self, vocabulary.size)
 
 
-class Stream(NamedTuple):
+class StreamView(NamedTuple):
     """Who sees whom in one of the streams, and what attention has to know of it."""
 
     pattern: Pattern
@@ -91,7 +91,7 @@ class TwoStreamTransformer(Transformer):
             return Output(content, tuple(layers), memory)
         return Output(self.drop(self.norm(g)), tuple(layers), memory, content=content)
 
-    def _streams(self, inputs: Inputs, state: Memory) -> tuple[Stream, Stream | None]:
+    def _streams(self, inputs: Inputs, state: Memory) -> tuple[StreamView, StreamView | None]:
         """How positions are read, and how guesses are made."""
         positions, before = inputs.ids.size(1), state.real.size(1)
         places = torch.arange(positions, device=inputs.ids.device)
@@ -107,16 +107,16 @@ class TwoStreamTransformer(Transformer):
             now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
             real = torch.cat([state.real, now], 1)
         if all(given is None for given in (inputs.order, inputs.visible, inputs.queries, inputs.recalls)):
-            return Stream(Everywhere(), where, real), None
+            return StreamView(Everywhere(), where, real), None
         seen = self._table(inputs, before) if real is None else self._table(inputs, before) & real[:, None]
         itself = torch.arange(before + positions, device=seen.device) == places[:, None] + before
-        reading = Stream(Given(seen | itself), where)
+        reading = StreamView(Given(seen | itself), where)
         if inputs.queries is None:
             return reading, None
         rows = inputs.queries[..., None].expand(-1, -1, before + positions)
         same = None if where.same is None else where.same.gather(2, rows[:, None])
         guesses = where._replace(places=inputs.queries, same=same)
-        return reading, Stream(Given((seen & ~itself).gather(1, rows)), guesses)
+        return reading, StreamView(Given((seen & ~itself).gather(1, rows)), guesses)
 
     @staticmethod
     def _table(inputs: Inputs, before: int) -> Tensor:

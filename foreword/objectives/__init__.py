@@ -17,7 +17,7 @@ KINDS = Registry(
         "token_label": "foreword.objectives.made_labels:TokenLabel",
         "sequence_label": "foreword.objectives.made_labels:SequenceLabel",
         "staged_masking": "foreword.objectives.staged_masking:StagedMasking",
-        "permutation": "foreword.objectives.permutation:Permutation",
+        "permutation": "foreword.objectives.permutation:PermutationObjective",
         "replaced_token": "foreword.objectives.replaced_token:ReplacedToken",
         "span_corruption": "foreword.objectives.span_corruption:SpanCorruption",
         "translation": "foreword.objectives.translation:Translation",

@@ -30,7 +30,7 @@ class Laid(NamedTuple):
     order: np.ndarray
 
 
-class Permutation(SpansInContext):
+class PermutationObjective(SpansInContext):
     kind: Literal["permutation"] = "permutation"
     networks: ClassVar[tuple[str, ...]] = ("two_stream_transformer",)
     block: int | None = None  # positions that are permuted among themselves; None: all that are remembered, all behind

@@ -66,6 +66,6 @@ VISIBLE = Registry(
     {
         "dense": "foreword.parts.visible:Dense",
         "alternating": "foreword.parts.visible:Alternating",
-        "blocks": "foreword.parts.visible:Blocks",
+        "blocks": "foreword.parts.visible:LayoutPattern",
     },
 )

@@ -104,7 +104,7 @@ class BlockSparseLinear(nn.Module):
         """[..., inputs] -> [..., outputs]"""
         rows = x.reshape(-1, x.size(-1))
         with torch.autocast(x.device.type, enabled=False):
-            made = _Product.apply(rows.to(self.weight.dtype), self.weight, self)
+            made = _BlockProduct.apply(rows.to(self.weight.dtype), self.weight, self)
         made = made if self.bias is None else made + self.bias
         return made.view(*x.shape[:-1], made.size(-1))
 
@@ -118,7 +118,7 @@ class BlockSparseLinear(nn.Module):
         return f"{len(self.weight):,} of {self.inputs * self.outputs:,} blocks of {self.block}"
 
 
-class _Product(torch.autograd.Function):
+class _BlockProduct(torch.autograd.Function):
     """Inputs are turned so that a block of them is one piece of memory; what a column reads is then copied together."""
 
     @staticmethod

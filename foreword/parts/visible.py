@@ -309,7 +309,7 @@ class Alternating(VisibleSpec):
         return [self.window if name == "banded" else None for name in islice(cycle(self.order), layers)]
 
 
-class Blocks(VisibleSpec):
+class LayoutPattern(VisibleSpec):
     """Blocks of positions see the blocks that a layout ties them to, and their own; each layer has a layout of its own."""
 
     kind: Literal["blocks"] = "blocks"

@@ -35,7 +35,7 @@ WORST = 8  # mistakes on a page
 
 
 @dataclass(frozen=True)
-class Wish:
+class LabelledFit:
     """What `foreword finetune` was asked for."""
 
     labels: int | None = None
@@ -77,7 +77,7 @@ class Draw:
     notes: list[str]
 
 
-def drawn(model: Path, task: LabelledTask, wish: Wish, seed: int, more: Sequence[str]) -> Draw:
+def drawn(model: Path, task: LabelledTask, wish: LabelledFit, seed: int, more: Sequence[str]) -> Draw:
     some = label_subset(task, wish.labels, seed)
     texts, labels, notes = text_of(some.train), [str(example.label) for example in some.train], list[str]()
     scale = Scale.over(WordVectors.opened(model), unlabelled(model, texts))
@@ -106,7 +106,7 @@ def difference(right: np.ndarray, other: np.ndarray) -> tuple[float, float, floa
     return float(apart.mean()), float(low), float(high)
 
 
-def fit_labels(model: str, task: LabelledTask, out: Path, wish: Wish) -> Report:
+def fit_labels(model: str, task: LabelledTask, out: Path, wish: LabelledFit) -> Report:
     """A run in `out`: the classifier of the first draw, what it answers, and a page."""
     if not model_of(model, 0).is_dir():
         raise Fault(f"{model} is a file of vectors.", f"Make a run of it:  foreword import {model} --out runs/vectors")
@@ -135,7 +135,7 @@ def fit_labels(model: str, task: LabelledTask, out: Path, wish: Wish) -> Report:
     return report
 
 
-def page(task: LabelledTask, draws: Sequence[Draw], wish: Wish, model: str) -> Report:
+def page(task: LabelledTask, draws: Sequence[Draw], wish: LabelledFit, model: str) -> Report:
     truth = np.asarray([str(example.label) for example in task.test])
     right = {name: np.stack([np.asarray(one.answers[name]) == truth for one in draws]) for name in draws[0].answers}
     mine, *others = right
@@ -173,7 +173,7 @@ def page(task: LabelledTask, draws: Sequence[Draw], wish: Wish, model: str) -> R
     )
 
 
-def _write(out: Path, task: LabelledTask, draw: Draw, wish: Wish, model: Path, report: Report) -> None:
+def _write(out: Path, task: LabelledTask, draw: Draw, wish: LabelledFit, model: Path, report: Report) -> None:
     found = config_of(model)
     assert found is not None
     folder: Path = found["folder"]

@@ -18,8 +18,8 @@ from foreword.compare.advise.candidates import BASELINE, CONSTANT, Candidate, La
 from foreword.compare.advise.looking import TextFacts, gather, label_facts
 from foreword.compare.advise.networks import Finetuned
 from foreword.compare.advise.problem import Problem, smallest
-from foreword.compare.advise.race import Clock, Race, average
-from foreword.compare.advise.trials import Kept, Trial
+from foreword.compare.advise.race import CandidateRace, Clock, average
+from foreword.compare.advise.trials import KeptTrials, Trial
 from foreword.runs.train import train
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.tasks.metrics import PairedDifference, difference
@@ -40,7 +40,7 @@ NETWORKS_FROM = (
 
 
 @dataclass(frozen=True)
-class Wish:
+class AdviceRequest:
     """What was asked."""
 
     text: Path
@@ -63,11 +63,11 @@ class Tested:
 
 @dataclass(frozen=True)
 class Advice:
-    wish: Wish
+    wish: AdviceRequest
     problem: Problem
     text: TextFacts | None
     facts: Sequence[str]
-    race: Race
+    race: CandidateRace
     order: Sequence[Trial]  # the best first
     winner: Trial
     learned: bool  # whether anything is better than one answer
@@ -76,7 +76,7 @@ class Advice:
     curve: Sequence[tuple[int, Trial]]  # the winner with fewer labels
 
 
-def advise(wish: Wish, task: LabelledTask) -> Advice:
+def advise(wish: AdviceRequest, task: LabelledTask) -> Advice:
     """All of it. The same call goes on where it was stopped; a larger budget goes on further."""
     if wish.budget < LEAST:
         raise Fault(f"--budget {wish.written}: nothing can be said in so little time.", f"Give at least {LEAST:.0f}s.")
@@ -92,7 +92,7 @@ def advise(wish: Wish, task: LabelledTask) -> Advice:
         facts = label_facts(task, wish.rows)
         for line in ([text.sentence] if text else []) + facts:
             say(line)
-        race = Race(problem, Kept(wish.out / "trials"), clock, ticker)
+        race = CandidateRace(problem, KeptTrials(wish.out / "trials"), clock, ticker)
         candidates: list[Candidate] = list(quick(problem, wish.starts))
         race.run(candidates, until=(0.5 if wish.starts else LAST) * wish.budget)
         write_json(wish.out / "spent.json", {"seconds": clock.spent})
@@ -135,7 +135,7 @@ def held(folder: Path) -> Iterator[None]:
         os.close(handle)
 
 
-def claimed(wish: Wish, task: LabelledTask) -> float:
+def claimed(wish: AdviceRequest, task: LabelledTask) -> float:
     """The seconds that earlier calls have spent here; a folder of other labels or text is refused."""
     from foreword.transfer.labelled_run import contents
 
@@ -152,7 +152,7 @@ def claimed(wish: Wish, task: LabelledTask) -> float:
     return 0.0
 
 
-def with_text(wish: Wish, problem: Problem) -> tuple[Problem, TextFacts | None]:
+def with_text(wish: AdviceRequest, problem: Problem) -> tuple[Problem, TextFacts | None]:
     """The text beside the labels, and vectors of its words."""
     if problem.task.kind not in ("classify", "pair", "similarity"):
         return problem, None
@@ -173,7 +173,7 @@ def with_text(wish: Wish, problem: Problem) -> tuple[Problem, TextFacts | None]:
     return replace(problem, text=file, vectors=vectors), facts
 
 
-def check_language(wish: Wish, problem: Problem, facts: TextFacts) -> None:
+def check_language(wish: AdviceRequest, problem: Problem, facts: TextFacts) -> None:
     from foreword.compare.advise.looking import NAMES, OTHER, language_of
 
     said = language_of(text for example in problem.examples[:2000] for text in example.texts)
@@ -188,7 +188,7 @@ def check_language(wish: Wish, problem: Problem, facts: TextFacts) -> None:
 # --- the choice -----------------------------------------------------------------------------------------------------------
 
 
-def slow(race: Race, wish: Wish) -> list[Candidate]:
+def slow(race: CandidateRace, wish: AdviceRequest) -> list[Candidate]:
     """Networks, one after another, each with an equal share of what is left; they come back as candidates."""
     problem, folder = race.problem, wish.out / "runs"
     found = [Finetuned(start, folder, 0.0) for start in wish.starts]
@@ -196,7 +196,7 @@ def slow(race: Race, wish: Wish) -> list[Candidate]:
     if problem.vectors is not None and classes and len(problem.examples) >= NETWORKS_FROM:
         found.append(Finetuned(problem.vectors, folder, 0.0, "lstm:laptop"))
     whole = replace(problem, threads=cores())
-    alone = Race(whole, race.kept, race.clock, race.ticker, race.trials)
+    alone = CandidateRace(whole, race.kept, race.clock, race.ticker, race.trials)
     given: list[Candidate] = []
     for number, one in enumerate(found):
         share = (race.clock.left - LAST * wish.budget) / (len(found) - number)
@@ -209,7 +209,7 @@ def slow(race: Race, wish: Wish) -> list[Candidate]:
     return given
 
 
-def ranked(race: Race) -> list[Trial]:
+def ranked(race: CandidateRace) -> list[Trial]:
     """The best first, compared on what both answered, though one had fewer labels or folds: more would only help it."""
     order = race.furthest()
     if not order:
@@ -221,7 +221,7 @@ def ranked(race: Race) -> list[Trial]:
     return [best, *(one for one in order if one is not best)]
 
 
-def averaged(race: Race, order: list[Trial]) -> list[Trial]:
+def averaged(race: CandidateRace, order: list[Trial]) -> list[Trial]:
     """With the mean of the best two or three in front, where it is better than the best."""
     same = [one for one in order if one.size == order[0].size and one.name != CONSTANT]
     made = [average(race.problem, *same[:several]) for several in (2, 3) if len(same) >= several]
@@ -230,7 +230,7 @@ def averaged(race: Race, order: list[Trial]) -> list[Trial]:
     return [best, *order] if best else order
 
 
-def above_one_answer(race: Race, winner: Trial) -> bool:
+def above_one_answer(race: CandidateRace, winner: Trial) -> bool:
     """Beyond three standard errors: several candidates were tried, and one of them is always lucky."""
     constant = race.trials.get((CONSTANT, winner.size)) or race.trials.get((CONSTANT, None))
     if constant is None or winner.name == CONSTANT:
@@ -243,7 +243,7 @@ def members(winner: Trial) -> list[str]:
     return winner.name.split(" + ")
 
 
-def fit_again(race: Race, candidates: Sequence[Candidate], winner: Trial) -> Labeller:
+def fit_again(race: CandidateRace, candidates: Sequence[Candidate], winner: Trial) -> Labeller:
     """The winner with all training labels; a network as it learned in its fold."""
     by_name = {one.name: one for one in candidates}
     made = []
@@ -257,7 +257,7 @@ def fit_again(race: Race, candidates: Sequence[Candidate], winner: Trial) -> Lab
     return made[0] if len(made) == 1 else AverageLabeller(tuple(race.problem.task.labels), tuple(made))
 
 
-def at_test(race: Race, candidates: Sequence[Candidate], winner: Trial, fitted: Labeller) -> list[Tested]:
+def at_test(race: CandidateRace, candidates: Sequence[Candidate], winner: Trial, fitted: Labeller) -> list[Tested]:
     problem, found = race.problem, []
     for name in dict.fromkeys((winner.name, BASELINE, CONSTANT)):
         trial = race.trials.get((name, winner.size)) or race.trials.get((name, None))
@@ -282,7 +282,7 @@ def difference_at_test(problem: Problem, tested: Sequence[Tested]) -> PairedDiff
     return difference(problem.measure.metric, judged[1], judged[0])
 
 
-def smaller(race: Race, candidates: Sequence[Candidate], winner: Trial) -> list[tuple[int, Trial]]:
+def smaller(race: CandidateRace, candidates: Sequence[Candidate], winner: Trial) -> list[tuple[int, Trial]]:
     """The winner's first member with an eighth, a quarter and half of the labels, if there is time."""
     problem, name = race.problem, members(winner)[0]
     one = next(one for one in candidates if one.name == name)

@@ -13,6 +13,7 @@ from foreword.tasks.example import Example
 from foreword.transfer import baselines, linear
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import Answer
+from foreword.transfer.labellers import Labeller
 from foreword.transfer.linear import Block, LinearLabeller, ModelFeatures, OwnVectors, Setting
 from foreword.transfer.self_training import LONGEST_LIST, taught
 from foreword.transfer.tagger import WindowTagger, fit_tagger
@@ -21,10 +22,6 @@ STRENGTHS = (0.1, 1.0, 10.0, 100.0)
 WEIGHTS = (0.1, 0.3, 1.0, 3.0)  # of vectors beside counts
 FEW = 3000  # labels up to which self-training is tried
 BASELINE, CONSTANT = "TF-IDF", "one answer"
-
-
-class Labeller(Protocol):
-    def answers(self, examples: Sequence[Example]) -> list[Answer]: ...
 
 
 class Saved(Labeller, Protocol):
@@ -58,7 +55,7 @@ class RuleLabeller:
 
 
 @dataclass(frozen=True)
-class Constant:
+class ConstantAnswer:
     """The commonest label, or the mean."""
 
     name: str = CONSTANT
@@ -71,7 +68,7 @@ class Constant:
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearCandidate:
     """Regression on counts, on vectors, or on both side by side."""
 
     name: str
@@ -114,7 +111,7 @@ class Linear:
 class SelfTrained:
     """A linear candidate that also learns from the labels it gives the user's own text."""
 
-    teacher: Linear
+    teacher: LinearCandidate
     folds: ClassVar[int] = FOLDS
 
     @property
@@ -136,7 +133,7 @@ class SelfTrained:
 
 
 @dataclass(frozen=True)
-class Windows:
+class TaggerCandidate:
     """Tags by logistic regression on a word and those around it, and the likeliest path through them."""
 
     name: str = "words around each word"
@@ -179,20 +176,20 @@ def quick(problem: Problem, starts: Sequence[Path]) -> list[Candidate]:
     """Those that take seconds, the simplest first."""
     kind = problem.task.kind
     if kind == "tag":
-        return [Constant(), Rule("names known from train"), Windows()]
+        return [ConstantAnswer(), Rule("names known from train"), TaggerCandidate()]
     if not baselines.fits_texts(kind):
-        return [Constant(), Rule()]
+        return [ConstantAnswer(), Rule()]
     classes, own = problem.task.learn.has_classes, problem.vectors is not None
     found: list[Candidate] = [
-        Constant(),
-        Linear(BASELINE),
-        Linear("TF-IDF of words and characters", characters=True),
+        ConstantAnswer(),
+        LinearCandidate(BASELINE),
+        LinearCandidate("TF-IDF of words and characters", characters=True),
     ]
     if classes:
-        found.append(Linear("naive Bayes' counts (NB-SVM)", binary=True))
+        found.append(LinearCandidate("naive Bayes' counts (NB-SVM)", binary=True))
     if own:
-        beside = Linear("word vectors of your text beside TF-IDF", characters=True, vectors=True)
-        found += [Linear("word vectors of your text", words=False, vectors=True), beside]
+        beside = LinearCandidate("word vectors of your text beside TF-IDF", characters=True, vectors=True)
+        found += [LinearCandidate("word vectors of your text", words=False, vectors=True), beside]
         if kind == "classify" and problem.text is not None and len(problem.examples) <= FEW:
             found.append(SelfTrained(beside))
-    return found + [Linear(f"{path.name}, frozen, beside TF-IDF", model=path) for path in starts]
+    return found + [LinearCandidate(f"{path.name}, frozen, beside TF-IDF", model=path) for path in starts]

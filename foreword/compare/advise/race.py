@@ -17,7 +17,7 @@ from foreword.basics.processes import process_pool
 from foreword.basics.progress import Ticker, say
 from foreword.compare.advise.candidates import BASELINE, CONSTANT, Candidate
 from foreword.compare.advise.problem import Problem, sizes
-from foreword.compare.advise.trials import Kept, Trial, run_trial
+from foreword.compare.advise.trials import KeptTrials, Trial, run_trial
 from foreword.tasks.metrics import difference
 
 GROWTH = 1.2  # seconds grow with labels by this power, about
@@ -41,11 +41,11 @@ class Clock:
 
 
 @dataclass
-class Race:
+class CandidateRace:
     """Trials by candidate and number of labels, and who is still in it."""
 
     problem: Problem
-    kept: Kept
+    kept: KeptTrials
     clock: Clock
     ticker: Ticker
     trials: dict[tuple[str, int | None], Trial] = field(default_factory=dict)

@@ -82,7 +82,7 @@ def enough(problem: Problem) -> bool:
     return problem.learned_from >= smallest(problem)
 
 
-class Kept:
+class KeptTrials:
     """Trials on disk: what an earlier call has done is not done again."""
 
     def __init__(self, folder: Path):

@@ -69,7 +69,7 @@ def test_what_an_ending_costs_after_its_story(stores, tmp_path):
     train(tiny("lstm", 'training.budget="2"'), stores["byte_bpe"], tmp_path / "run")
     model = foreword.load(tmp_path / "run")
     example = Example("0", ("A class", "definition"), 0, ("is here.", "is there now."))
-    found = endings.Likelihood(model).raw([example])
+    found = endings.LikelihoodFeatures(model).raw([example])
     assert np.allclose(found[:, 2], found[:, 0] - found[:, 1])
     tokenizer, score = model.tokenizer, model.language_model.score
     end, story = tokenizer.special("[end]"), tokenizer.encode("A class definition")

@@ -7,7 +7,7 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.evaluate.dialogue import DialoguePrompt, DialogueReport, judged, prompts
-from foreword.generate.chat import Candidate, Reply
+from foreword.generate.chat import Reply, ReplyCandidate
 from foreword.generate.rerank import ReplyRanking
 from foreword.tasks import replies
 from foreword.tasks.metrics import Mean, PairedDifference
@@ -57,7 +57,7 @@ class Judge:
 
 
 def answer(first, chosen):
-    drawn = [Candidate(first, 1, 3, -1.0, -9.0, -9.0), Candidate(chosen, 2, 3, -5.0, -2.0, -2.0)]
+    drawn = [ReplyCandidate(first, 1, 3, -1.0, -9.0, -9.0), ReplyCandidate(chosen, 2, 3, -5.0, -2.0, -2.0)]
     return Reply(tuple(drawn[::-1]), 1)
 
 

@@ -9,7 +9,7 @@ import torch
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
 from foreword.objectives.base import NOTHING
-from foreword.objectives.permutation import Permutation
+from foreword.objectives.permutation import PermutationObjective
 from foreword.objectives.spans_in_context import SpansInContext
 from tests.tiny import drawn, tiny
 
@@ -192,8 +192,8 @@ def test_a_special_ends_a_span():
 
 
 def test_faults_are_said(batches):
-    assert "one_in" in dict(Permutation(one_in=0).faults())
-    assert "block" in dict(Permutation(block=0).faults())
+    assert "one_in" in dict(PermutationObjective(one_in=0).faults())
+    assert "block" in dict(PermutationObjective(block=0).faults())
     with pytest.raises(Fault, match=r"batches.reuse = 46"):
         batches("batches.reuse=46")
     with pytest.raises(Fault, match="lanes"):

@@ -259,9 +259,9 @@ def test_a_window_to_both_sides_is_what_its_mask_says(reach, padded):
 def test_blocks_that_a_layout_ties_attend_as_their_mask_says(kind, length, causal):
     """Forward and backward; and a position sees nothing of a block that its own is not tied to."""
     from foreword.parts import LAYOUTS
-    from foreword.parts.visible import Blocks
+    from foreword.parts.visible import LayoutPattern
 
-    spec = Blocks(block=4, layout=LAYOUTS.find(kind)(**({"neighbours": 2} if kind == "watts_strogatz" else {})))
+    spec = LayoutPattern(block=4, layout=LAYOUTS.find(kind)(**({"neighbours": 2} if kind == "watts_strogatz" else {})))
     if kind != "watts_strogatz":
         spec = spec.model_copy(update={"layout": spec.layout.model_copy(update={"each": 2, "attached": 1})})
     layout = spec.windows(2, 32)[1]

@@ -18,7 +18,7 @@ from foreword.tasks.labelled_task import load
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Words
 from foreword.transfer import vector_classifier
-from foreword.transfer.first_model import Wish, answers, difference, fit_labels, unlabelled
+from foreword.transfer.first_model import LabelledFit, answers, difference, fit_labels, unlabelled
 from foreword.transfer.vector_classifier import Scale, fitted, folds, taught_itself
 from foreword.vectors.table import VectorTable
 from foreword.vectors.words import WordVectors
@@ -141,7 +141,7 @@ def files(tmp_path):
 
 def test_a_run_is_fitted_kept_and_opened_again(files):
     task = load(files / "train.tsv", test=files / "test.tsv")
-    wish = Wish(labels=40, seeds=2, self_train=(files / "more.txt",))
+    wish = LabelledFit(labels=40, seeds=2, self_train=(files / "more.txt",))
     report = fit_labels(str(files / "w2v"), task, files / "run", wish)
     found = report.data()["results"]
     assert found["vectors and TF-IDF"]["mean"] == 1.0
@@ -157,7 +157,7 @@ def test_a_run_is_fitted_kept_and_opened_again(files):
     made = foreword.load(run.path)
     assert made.predict(["acc add", "bee bff"]) == ["bad", "good"]
     with pytest.raises(Fault, match="is already there"):
-        fit_labels(str(files / "w2v"), task, files / "run", Wish())
+        fit_labels(str(files / "w2v"), task, files / "run", LabelledFit())
 
 
 def test_what_is_tested_on_teaches_nothing_and_other_kinds_are_refused(files, monkeypatch):
@@ -165,11 +165,11 @@ def test_what_is_tested_on_teaches_nothing_and_other_kinds_are_refused(files, mo
     (files / "more.txt").write_text("\n".join(text for text, _ in OTHERS), encoding="utf-8")
     seen = []
     monkeypatch.setattr("foreword.transfer.first_model.taught_itself", lambda *given: seen.append(given))
-    fit_labels(str(files / "w2v"), task, files / "run", Wish(self_train=(files / "more.txt",)))
+    fit_labels(str(files / "w2v"), task, files / "run", LabelledFit(self_train=(files / "more.txt",)))
     assert not seen  # nothing is left of the text
     other = replace(task, learn=task.learn.model_copy(update={"kind": "pair"}))
     with pytest.raises(Fault, match="learns to label single texts"):
-        fit_labels(str(files / "w2v"), other, files / "other", Wish())
+        fit_labels(str(files / "w2v"), other, files / "other", LabelledFit())
     assert unlabelled(files / "w2v", ["as given"]) == ["as given"]
 
 

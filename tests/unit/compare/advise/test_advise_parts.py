@@ -10,8 +10,8 @@ import pytest
 from foreword.compare.advise.curve import extended, through
 from foreword.compare.advise.looking import disagreements, label_facts, language_of
 from foreword.compare.advise.problem import Problem, log_loss, same_text, sizes
-from foreword.compare.advise.race import Clock, Race, average
-from foreword.compare.advise.trials import Kept, Trial
+from foreword.compare.advise.race import CandidateRace, Clock, average
+from foreword.compare.advise.trials import KeptTrials, Trial
 from foreword.compare.advise.without_labels import ranks
 from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.example import Example
@@ -101,7 +101,7 @@ def made(name: str, right: list[bool], problem: Problem, shares: float = 0.0) ->
 def test_a_trial_is_compared_on_what_both_answered(tmp_path):
     problem = Problem.of(task(sentiment(100), sentiment(10, seed=1)))
     good, bad = made("good", [True] * 90 + [False] * 10, problem), made("bad", [True] * 50 + [False] * 50, problem)
-    race = Race(problem, Kept(tmp_path), Clock(100.0), None)  # type: ignore[arg-type]
+    race = CandidateRace(problem, KeptTrials(tmp_path), Clock(100.0), None)  # type: ignore[arg-type]
     race.trials = {(one.name, None): one for one in (good, bad)}
     apart, error = race.apart(good, bad)
     assert apart == pytest.approx(0.4)
