@@ -44,6 +44,7 @@ NAMES = (
     "vectors",
     "cooccurrence",
     "train",
+    "recurrent",
     "processes",
     "generate",
     "learning",

@@ -11,7 +11,7 @@ from foreword.batches.cuts import Cut
 from foreword.batches.row import Row
 from foreword.batches.sentence_pairs import with_sentences
 from foreword.batches.sentences import Sentences
-from foreword.batches.shuffled import Bucketed
+from foreword.batches.shuffled import Bucketed, Shuffled
 from foreword.tokens.store import TokenStore
 
 
@@ -77,7 +77,10 @@ class ExcerptCutter:
                 "Give more text, or whole documents: foreword tokens ... --documents file",
             )
         tokens = np.concatenate([[0], np.minimum(np.diff(self.spans, axis=1)[:, 0], room).cumsum()])
-        self.order = Bucketed(tokens[self.begins + sentences] - tokens[self.begins], batch_size * group, seed)
+        lengths = tokens[self.begins + sentences] - tokens[self.begins]
+        self.order: Shuffled = (  # triples of like length together; excerpts are long, and alike as they are
+            Bucketed(lengths, batch_size, seed) if group == 1 else Shuffled(len(lengths), batch_size * group, seed)
+        )
         self.roles = tuple(number // sentences for number in range(group * sentences))
         self.batch_size, self.count = batch_size, len(self.begins) // group
         self.epoch = self.count / batch_size

@@ -29,6 +29,10 @@ class Shuffled:
         """(number of the row in the run, epoch, which row of the epoch) for each wanted row of a batch."""
         return self.found(np.arange(step * self.batch_size + first, step * self.batch_size + stop))
 
+    def place(self, number: int) -> int:
+        """Which row is the one of this number in the run."""
+        return self.found(np.array([number]))[0][2]
+
     def found(self, numbers: np.ndarray) -> list[tuple[int, int, int]]:
         """Where the rows with these numbers are; of one that comes again, the number it had when it came first."""
         numbers = self._first_seen(numbers)

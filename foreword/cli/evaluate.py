@@ -34,6 +34,10 @@ Hidden = Annotated[
     float,
     typer.Option(min=0.0, max=0.9, help="Hide this share of the tokens, the same from every model, to be guessed."),
 ]
+Dynamic = Annotated[
+    float,
+    typer.Option(min=0.0, help="A recurrent network goes on learning from what it has scored, at this rate (0.1)."),
+]
 Overlap = Annotated[
     str,
     typer.Option(
@@ -51,6 +55,7 @@ def evaluate(
     limit: Annotated[int | None, typer.Option(help="At most this many bytes of text; of a task, examples.")] = None,
     charge_ends: ChargeEnds = False,
     hidden: Hidden = 0.0,
+    dynamic: Dynamic = 0.0,
     mix: Annotated[bool, typer.Option("--mix", help="Also a mixture, weighted on validation text.")] = False,
     precision: Annotated[str, typer.Option(help="float32; int8 scores in both and says its cost.")] = "float32",
     shots: Annotated[int | None, typer.Option(min=0, help="Solved examples shown. [default: the task's own]")] = None,
@@ -97,6 +102,7 @@ def evaluate(
                 "--workers": workers,
                 "--cluster": cluster,
                 "--hidden": hidden,
+                "--dynamic": dynamic,
             },
         )
     else:
@@ -127,6 +133,11 @@ def evaluate(
 
         hidden_tokens.report(opened, corpus, hidden).show(as_json)
         return
+    if dynamic:
+        if workers or cluster or ranks:
+            raise typer.BadParameter("--dynamic reads one text after the other: leave out --workers and --cluster.")
+        for model in opened.values():
+            model.learn_on(dynamic)
     with ranks or Workers(workers or (None if cluster else 1), cluster).start() as pool:
         bits_report.report(opened, corpus, stride, mix, precision, pool).show(as_json)
 

@@ -14,6 +14,7 @@ from foreword.basics.messages import Fault
 from foreword.counts.spelling import Spelling
 from foreword.evaluate.score import Score, total
 from foreword.networks.base import Inputs, Model
+from foreword.networks.dynamic import DynamicReader
 from foreword.networks.language_model import LanguageModel
 from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
@@ -103,7 +104,12 @@ def policy(model: LanguageModel, stride: int | None, begins: bool, ends: bool = 
         "the first token is guessed from the document's start" if begins else "the first token is given, not guessed"
     )
     last = "are charged, each as a token, a word and a byte" if ends else "are not charged"
-    return f"each document on its own; a token sees {seen}; {first}; document ends {last}"
+    alone = (
+        "it goes on learning from what it has scored"
+        if isinstance(model, DynamicReader)
+        else "each document on its own"
+    )
+    return f"{alone}; a token sees {seen}; {first}; document ends {last}"
 
 
 def log_probs(

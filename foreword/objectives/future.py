@@ -30,8 +30,8 @@ class FutureScores(nn.Module):
 class FutureSentences(Objective):
     """The candidates are the sentences of a row: those of its other excerpts, or also the others of its own.
 
-    What a guess costs is at least log N minus what the context knows of the sentence; `bound` is that difference, in nats, and it
-    cannot exceed log N.
+    The context knows at least log N - L nats of a sentence, L what a guess costs: `log_candidates` minus `nll.future`. More than
+    log N cannot be shown.
     """
 
     kind: Literal["future_sentences"] = "future_sentences"
@@ -44,7 +44,7 @@ class FutureSentences(Objective):
 
     @property
     def measures(self) -> tuple[str, ...]:  # type: ignore[override]
-        return ("bound", *(f"accuracy_{step + 1}" for step in range(self.steps)))
+        return ("log_candidates", *(f"accuracy_{step + 1}" for step in range(self.steps)))
 
     def faults(self) -> list[tuple[str, str]]:
         return [] if self.steps >= 1 else [("steps", f"steps must be at least 1 (it says {self.steps}).")]
@@ -69,7 +69,7 @@ class FutureSentences(Objective):
         owner = torch.arange(excerpts, device=ids.device).repeat_interleave(ids.size(2))
         flat = ids.flatten(1, 2)
         alike = (flat[:, :, None] == flat[:, None, :]).all(-1)  # the same sentence twice is no wrong answer
-        totals, bounds, found = [], [], {}
+        totals, chances, found = [], [], {}
         for step in range(self.steps):
             row, context = (targets[..., step] != NOTHING).nonzero(as_tuple=True)
             if not len(row):
@@ -81,13 +81,13 @@ class FutureSentences(Objective):
             shut = shut.scatter(1, right[:, None], False)
             scores = model.heads["future"](c, z, step)[row, context].masked_fill(shut, float("-inf"))
             totals.append(F.cross_entropy(scores, right, reduction="sum"))
-            bounds.append((~shut).sum(1).to(scores.dtype).log().sum() - totals[-1].detach())
+            chances.append((~shut).sum(1).to(scores.dtype).log().sum())
             hits = (scores.argmax(1) == right).sum().to(scores.dtype)
             found[f"accuracy_{step + 1}"] = Charge(hits, 0.0, len(row))
         guesses = int((targets != NOTHING).sum())
         return {
             "future": Charge(torch.stack(totals).sum()),
-            "bound": Charge(torch.stack(bounds).sum(), 0.0, guesses),
+            "log_candidates": Charge(torch.stack(chances).sum(), 0.0, guesses),
             **found,
         }
 

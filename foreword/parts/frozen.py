@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Mapping
 from itertools import chain
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +13,8 @@ from torch import Tensor, nn
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.kernels import decode, matvec
 from foreword.parts.block import FeedForward, SquaredReLU
+from foreword.parts.cells import Hold, Stack, State
+from foreword.parts.lstm import Lstm, LstmLayer
 
 Precision = Literal["float32", "int8"]
 PRECISIONS: tuple[str, ...] = get_args(Precision)
@@ -28,12 +31,15 @@ def check_precision(name: str) -> None:
 def freeze(model: Kind, precision: str = "float32") -> Kind:
     """A copy of a model that only reads, with the same float32 tensors (not copies of them), quick with few rows.
 
-    "int8": the matrices of linear maps take a quarter of the memory. Tables of vectors, norms, biases and the matrices
-    inside an LSTM stay float32.
+    "int8": the matrices of linear maps take a quarter of the memory. Tables of vectors, norms and biases stay float32.
     """
     check_precision(precision)
     shared: dict[int, object] = {id(tensor): tensor for tensor in chain(model.parameters(), model.buffers())}
     made = copy.deepcopy(model, shared)
+    for name, part in list(made.named_modules()):
+        if isinstance(part, Lstm) and part.lstm is not None:
+            above, _, own = name.rpartition(".")
+            setattr(made.get_submodule(above), own, FrozenLstm(part, precision))
     for part in list(made.modules()):
         dense = isinstance(part, FeedForward) and isinstance(part.inner, (nn.Linear, FrozenLinear))
         if dense and (name := _activation(part.act)):
@@ -44,6 +50,54 @@ def freeze(model: Kind, precision: str = "float32") -> Kind:
             elif isinstance(child, nn.Dropout):
                 setattr(part, name, nn.Identity())
     return made.eval()
+
+
+class FrozenLstm(Lstm):
+    """torch's LSTM: as it is for many positions, and for a few one after the other, by linear maps that few rows suit.
+
+    In int8 there are only the maps.
+    """
+
+    FEW = 8  # positions
+
+    def __init__(self, lstm: Lstm, precision: str):
+        Stack.__init__(self, lstm.dropout, lstm.skips)
+        self.width, self.outputs, self.forget_bias = lstm.width, lstm.outputs, lstm.forget_bias
+        self.residual, self.between, self.number = lstm.residual, lstm.between, lstm.lstm.num_layers
+        made = [_layer(lstm, number, precision) for number in range(self.number)]
+        coarse = precision == "int8"
+        self.lstm: Any = None if coarse else lstm.lstm
+        self.layers: Any = nn.ModuleList(made) if coarse else tuple(made)  # a tuple: the same tensors, named once
+
+    def start(self, batch: int, like: Tensor) -> State:
+        return tuple(layer.start(batch, like) for layer in self.layers)
+
+    def hold(self, holds: Mapping[int, Hold]) -> None:
+        super().hold(holds)
+        for number, layer in enumerate(self.layers):
+            layer.hold = holds.get(number)
+
+    def run(self, number: int, x: Tensor, state: State) -> tuple[Tensor, State]:
+        if len(x) > self.FEW and self.lstm is not None:
+            return super().run(number, x, state)
+        return self.layers[number](x, state)
+
+    def levels(self) -> list[list[nn.Parameter]]:
+        return [list(layer.parameters()) for layer in self.layers] if self.lstm is None else super().levels()
+
+
+def _layer(lstm: Lstm, number: int, precision: str) -> LstmLayer:
+    """One layer with the same matrices, ready for few rows; its two biases are added up."""
+    weights = [getattr(lstm.lstm, name) for name in lstm.lstm._all_weights[number]]
+    with torch.device("meta"):
+        made = LstmLayer(weights[0].size(1), lstm.width, lstm.lstm.proj_size or None)
+    made.inputs.weight, made.recurrent.weight = weights[0], weights[1]
+    made.inputs.bias = nn.Parameter((weights[2] + weights[3]).detach())
+    if made.project is not None:
+        made.project.weight = weights[4]
+    for name, part in list(made.named_children()):
+        setattr(made, name, _frozen(part, precision))  # type: ignore[arg-type]
+    return made
 
 
 def _frozen(linear: nn.Linear | FrozenLinear, precision: str, activation: str = "") -> FrozenLinear | QuantizedLinear:

@@ -17,6 +17,7 @@ from foreword.counts.arpa import read_arpa, unescape
 from foreword.exchange import hugging_face
 from foreword.exchange.hugging_face import Loaded
 from foreword.networks.base import Model
+from foreword.networks.dynamic import DynamicReader
 from foreword.networks.language_model import LanguageModel
 from foreword.networks.source_reader import SourceReader
 from foreword.parts.frozen import check_precision, freeze
@@ -169,6 +170,18 @@ class TrainedModel:
     def language_model(self) -> LanguageModel:
         self.need("score")
         return self.model.language_model(self.tokenizer.vocabulary())
+
+    def learn_on(self, rate: float) -> None:
+        """From now on, its language model is a copy that goes on learning from the texts that it scores."""
+        self.need("score")
+        if self.precision != "float32":
+            raise Fault(f"{self.name} is open in {self.precision}: only float32 can learn.")
+        loaded = open_model(self.name)
+        if not isinstance(loaded.model, Model):
+            raise Fault(
+                f"{self.name} ({self.recipe.name}) counts: it does not learn by gradient.", "Leave out --dynamic."
+            )
+        self.language_model = DynamicReader(loaded.model, self.tokenizer.vocabulary(), rate)
 
     @cached_property
     def writer(self) -> SourceReader:

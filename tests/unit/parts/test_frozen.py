@@ -55,7 +55,8 @@ def test_frozen_logits_are_the_logits(model, rows, length):
 @pytest.mark.parametrize(("rows", "length"), [(1, 1), (4, 16)], ids=["one row", "many rows"])
 def test_int8_logits_are_near(model, rows, length):
     found = error(logits(freeze(model, "int8"), rows, length), logits(model, rows, length))
-    assert 0 < found < 0.03  # 0.027 for modern-bert, whose gates multiply two rounded numbers; 0.025 without gates
+    # 0.043 for big-lstm, where what was rounded enters again; 0.027 for modern-bert, whose gates multiply two rounded numbers
+    assert 0 < found < (0.06 if "cell" in dict(model.network.named_children()) else 0.03)
 
 
 @every_network
@@ -96,7 +97,7 @@ def test_gradients_still_flow_where_they_are_asked_for(store):
 
 def test_what_int8_leaves_alone_is_known(store):
     assert left_in_float32(freeze(drawn(tiny("gpt2"), store().tokenizer), "int8")) == []
-    assert left_in_float32(freeze(drawn(tiny("lstm"), store().tokenizer), "int8")) == ["network.cell.lstm"]
+    assert left_in_float32(freeze(drawn(tiny("lstm"), store().tokenizer), "int8")) == []
 
 
 def test_int8_takes_a_quarter_of_the_memory():
