@@ -33,6 +33,7 @@ from foreword.runs.folder import RunFolder
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 from foreword.training.learner import Learner, StepReport
+from foreword.training.schedules import Halving
 from foreword.training.trainer import Duty, Progress, Trainer
 
 EVALUATING = 0.1  # the largest share of a wall-clock budget that evaluations on the way may take
@@ -120,6 +121,8 @@ class RunLoop:
         self.ranks.check_same({"the last checkpoint": str(progress.step)})
         self.learner.restore(tensors)
         self.trainer.progress = progress
+        if progress.halving:
+            self.learner.halvings = progress.halving.get("halvings", 0.0)  # type: ignore[attr-defined]
         self.run.forget_after(progress.noted)
         say(f"{self.run.path}: goes on from step {progress.step:,} ({duration(progress.seconds)} of training so far)")
 
@@ -203,11 +206,29 @@ class RunLoop:
             {"step": progress.step, "tokens": progress.tokens, "valid": found.losses, **found.more, "best": better}
         )
         self._draw("valid", {"step": progress.step, **found.losses})
+        self._halve(loss)
         if better:
             progress.best = best
             self.workload.publish(self)
         elif found.score is not None:
             self._wait(before)
+
+    def _halve(self, loss: float) -> None:
+        """Half the rate from here on, if the schedule says so; the end, if even that brings nothing."""
+        schedule, seen = getattr(self.recipe.training, "schedule", None), self.trainer.progress.halving
+        if not isinstance(schedule, Halving):
+            return
+        stuck = loss * schedule.significant > seen.get("previous", math.inf)
+        if stuck and seen.get("halvings"):
+            seen["over"] = 1.0
+            say(
+                f"held-out text gets no likelier, though the rate was halved {seen['halvings']:.0f} times: it ends here."
+            )
+            self.enough = self.trainer.stopping = True
+        elif stuck or seen.get("halvings"):
+            seen["halvings"] = seen.get("halvings", 0.0) + 1.0
+        seen["previous"] = loss
+        self.learner.halvings = seen.get("halvings", 0.0)  # type: ignore[attr-defined]
 
     def _wait(self, before: dict[str, float]) -> None:
         best = self.trainer.progress.best = {**before, "waited": before.get("waited", 0) + 1}

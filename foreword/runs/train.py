@@ -68,7 +68,8 @@ def train(
             run.sign(start=begun)
             say(f"{out}: trains {start} further")
     loop.resume()
-    if run.passport().get("finished") and loop.trainer.spent() >= 1.0:
+    ended = loop.trainer.spent() >= 1.0 or loop.trainer.progress.halving.get("over")
+    if run.passport().get("finished") and ended:
         more = (
             "A budget in steps, tokens or epochs would go on with it"
             if loop.trainer.passes_done()

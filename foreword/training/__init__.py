@@ -31,6 +31,7 @@ SCHEDULES = Registry(
         "cosine": "foreword.training.schedules:Cosine",
         "warm_down": "foreword.training.schedules:WarmDown",
         "inverse_root": "foreword.training.schedules:InverseRoot",
+        "halving": "foreword.training.schedules:Halving",
         "inverse": "foreword.training.schedules:Inverse",
     },
 )

@@ -142,6 +142,7 @@ class GradientLearner:
         self.states: list[State] = []  # what is carried to the next step, a part of the batch each
         self.shaped = True  # False: it was read from a checkpoint, as the leaves of all ranks' rows
         self.first_loss: float | None = None
+        self.halvings = 0.0  # of the rate, where the run halves it
         self.levels = model.network.levels() if spec.unfreeze else []
 
     def collate(self, rows: list[Row]) -> Batch:
@@ -166,7 +167,7 @@ class GradientLearner:
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
         norm = self._clip()
-        factor = self.spec.schedule.factor(step, spent, tokens)
+        factor = self.spec.schedule.factor(step, spent, tokens) * 0.5**self.halvings
         rate = self.spec.optimizer.learning_rate * factor
         # in float16 a gradient may overflow: its step is left out and the scale halved
         self._check(total, 0.0 if self.scaler.is_enabled() else norm, step, rate)

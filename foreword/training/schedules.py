@@ -71,6 +71,18 @@ class Linear(Schedule):
         return 1.0 - done
 
 
+class Halving(Constant):
+    """Full until held-out text gets no significantly likelier; then half as much after each evaluation, until that happens
+    again, which ends the training (Mikolov et al. 2010, section 2). The run does the judging: it has the evaluations."""
+
+    kind: Literal["halving"] = "halving"  # type: ignore[assignment]
+    significant: float = 1.003  # by which the nats of held-out text must shrink (the authors' code)
+
+    def faults(self) -> list[tuple[str, str]]:
+        wrong = [] if self.significant >= 1 else [("significant", f"must be at least 1 (it says {self.significant}).")]
+        return super().faults() + wrong
+
+
 class Cosine(Schedule):
     kind: Literal["cosine"] = "cosine"
 

@@ -22,6 +22,9 @@ class Progress:
     best: dict[str, float] = field(default_factory=dict)  # the best evaluation so far, and its step
     pending: list[dict[str, float]] = field(default_factory=list)  # reports since the last record
     noted: int = 0  # records written so far
+    halving: dict[str, float] = field(
+        default_factory=dict
+    )  # of the rate: the last evaluation, how often, whether it is over
 
 
 @dataclass
