@@ -17,7 +17,8 @@ from foreword.tokens.vocabulary import Vocabulary
 
 class HybridTransformerSpec(CausalTransformerSpec):
     kind: Literal["hybrid_transformer"] = "hybrid_transformer"  # type: ignore[assignment]
-    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "causal"})
+    # two texts stand behind a separator; as in ModernBERT there is no table of segments
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments", "causal"})
 
     def build(self, vocabulary: Vocabulary) -> HybridTransformer:
         return HybridTransformer(self, vocabulary.size)
@@ -26,7 +27,7 @@ class HybridTransformerSpec(CausalTransformerSpec):
 class HybridTransformer(CausalTransformer):
     """It looks both ways, except in rows that are marked as causal; as a language model it reads causal rows only."""
 
-    reads = frozenset({"ids", "real", "causal"})
+    reads = frozenset({"ids", "real", "segments", "causal"})
     reads_left_to_right = False
 
     def visible(self, inputs: Inputs) -> Whole:

@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from foreword.assembly.recipe import Recipe
@@ -17,10 +17,11 @@ from foreword.batches.by_task import TaskCutter
 from foreword.batches.cuts import Cutter
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import Examples
-from foreword.exchange import hugging_face
+from foreword.exchange import electra, hugging_face
 from foreword.exchange.family import task_of
 from foreword.exchange.hugging_face import Loaded, network_of
 from foreword.networks.base import Model
+from foreword.networks.generator_discriminator import GeneratorDiscriminator
 from foreword.objectives.by_task import ByTask
 from foreword.objectives.examples import FromExamples
 from foreword.runs.folder import RunFolder
@@ -82,7 +83,7 @@ class Subject:
 
 
 def opened(model: str | Path, how: Tuning | None = None) -> Loaded:
-    """A model that can be fine-tuned; word vectors as the token table of a network."""
+    """A model that can be fine-tuned: of a generator and a discriminator the latter; word vectors as a network's token table."""
     if how and how.network and is_vectors(Path(model)):
         return network_over(Path(model), how.network, how.settings, how.seed)
     loaded = open_model(model)
@@ -94,6 +95,9 @@ def opened(model: str | Path, how: Tuning | None = None) -> Loaded:
             if loaded.recipe.network.trained_by == "online"
             else "",
         )
+    if isinstance(loaded.model.network, GeneratorDiscriminator):
+        recipe, half = electra.part_of(loaded.recipe, loaded.model, "discriminator")
+        return replace(loaded, recipe=recipe, model=half)
     return loaded
 
 
