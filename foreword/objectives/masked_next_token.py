@@ -67,13 +67,12 @@ class MaskedNextToken(Masked):
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         """Every guess weighs the same; what each kind of row costs is told apart in the metrics."""
         targets, causal = batch.targets["tokens"], causal_rows(batch)
-        guessed, found = targets != NOTHING, {}
-        for name, rows in (("causal", causal), ("masked", ~causal)):
-            here = guessed & rows[:, None]
-            total = model.heads["tokens"].total(output.last[here], targets[here])
-            found[name] = Charge(total, 0.0, int(here.sum()))
-        total = found["causal"].total + found["masked"].total
-        apart = {name: replace(charge, total=charge.total.detach()) for name, charge in found.items() if charge.guesses}
+        guessed, apart, total = targets != NOTHING, {}, output.last.new_zeros(())
+        for name, rows, share in (("causal", causal, self.causal), ("masked", ~causal, 1 - self.causal)):
+            if share:  # a part of a batch may have no such row, and still says so
+                here = guessed & rows[:, None]
+                cost = model.heads["tokens"].total(output.last[here], targets[here])
+                total, apart[name] = total + cost, Charge(cost.detach(), 0.0, int(here.sum()))
         return {"tokens": Charge(total), **apart}
 
     def statistics(self, batch: Batch, tokenizer: Tokenizer) -> dict[str, float | int]:

@@ -90,7 +90,7 @@ def with_own_vectors(recipe: Recipe, store: Data, hardware: Hardware | None) -> 
             'network.tokens_from = "text" learns from one store, and this is a mixture.',
             "Learn them first:  foreword train word2vec --data STORE --out V, and --set network.tokens_from=V",
         )
-    width = getattr(recipe.network, "embedding", None) or recipe.network.width
+    width: int = getattr(recipe.network, "embedding", None) or recipe.network.width  # type: ignore[union-attr]
     folder = cache_folder() / "vectors" / f"{store.data[:12]}-{store.fingerprint[:8]}-{width}"
     learned = loader.load("word2vec", "", [f"network.width={width}"])
     with (hardware or Hardware()).ranks.first_rank_first():
