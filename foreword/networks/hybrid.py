@@ -30,7 +30,7 @@ class HybridTransformer(CausalTransformer):
     reads = frozenset({"ids", "real", "segments", "causal"})
     reads_left_to_right = False
 
-    def visible(self, inputs: Inputs) -> Whole:
+    def pattern_for(self, inputs: Inputs) -> Whole:
         return Everywhere() if inputs.causal is None else EitherWay(inputs.causal)
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from foreword.batches.row import Row
-from foreword.evaluate.entity_cloze import Question, ask, hidden
+from foreword.evaluate.entity_cloze import EntityQuestion, ask, hidden
 from foreword.model import LoadedModel
 from foreword.networks.base import Inputs
 from foreword.objectives.base import NOTHING
@@ -157,7 +157,7 @@ def test_it_scores_as_a_causal_model_and_fills_one_place_before_the_gap(tokenize
 @torch.no_grad()
 def test_the_cloze_of_entities_reads_the_place_before(tokenizer):
     model, text = opened(tokenizer), "the import statement binds a name in the local namespace"
-    question = Question(text, text.index("import"), text.index("import") + 16)
+    question = EntityQuestion(text, text.index("import"), text.index("import") + 16)
     shown, places, answer = hidden(question, tokenizer, model.with_heads.network.context)
     last = model.with_heads.network(Inputs(torch.from_numpy(shown)[None])).last[0]
     said = model.with_heads.heads["tokens"].log_probs(last[places - 1]).argmax(-1).numpy()
