@@ -88,6 +88,7 @@ def settings_for(recipe: Recipe) -> list[str]:
         and has(network, "width")
         and not has(network, "cell")
         and not has(network, "window")
+        and not has(network, "heads")  # a head that shares its table reads vectors as wide as the table's
     ):
         found += ["network.embedding=16"]
     if has(getattr(network, "cell", None), "projection") and network.cell.projection:
