@@ -55,7 +55,9 @@ class CausalTransformer(Transformer):
     def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
         real = self._real(inputs, state)
         positions = self._positions(inputs.ids, state, real)
-        layers, seen = self.through(inputs.ids, positions, self.pattern_for(inputs), state.layers if state else None, real)
+        layers, seen = self.through(
+            inputs.ids, positions, self.pattern_for(inputs), state.layers if state else None, real
+        )
         return Output(self.norm(layers[-1]), tuple(layers), Remembered(tuple(seen), real), balance(self.blocks))
 
     def pattern_for(self, inputs: Inputs) -> Whole:
