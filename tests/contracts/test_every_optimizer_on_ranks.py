@@ -26,6 +26,7 @@ def saved(learner):
     return {name: whole(tensor).clone() for name, tensor in learner.save().items()}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", OPTIMIZERS.names())
 def test_two_processes_take_the_steps_of_one_and_go_on_with_what_others_saved(kind, store, tmp_path):
     recipe = without_chance("gpt2")

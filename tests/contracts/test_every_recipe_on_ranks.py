@@ -80,6 +80,7 @@ def rounding(recipe) -> float:
     return 1e-5 if recipe.training.optimizer.kind == "muon" or gates or fed_back else 1e-6
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", GRADIENT)
 def test_five_steps_of_its_own_training_end_at_the_same_weights(name, store_of, tmp_path):
     """With its optimizer, schedule and clipping. Of shared-out weights Muon gathers whole matrices for its step."""
