@@ -113,9 +113,9 @@ def task_classes(name: str, *others: str) -> dict[str, TaskClass]:
 def plain_causal(recipe: Recipe) -> CausalTransformerSpec | None:
     """The network, if it is a causal Transformer read by a softmax without a bias."""
     network, head = recipe.network, recipe.head
-    if getattr(network, "kind", "") != "causal_transformer" or not isinstance(head, Softmax) or head.bias:
+    if not isinstance(network, CausalTransformerSpec) or network.kind != "causal_transformer":
         return None
-    return network if looks_back(recipe) else None
+    return network if isinstance(head, Softmax) and not head.bias and looks_back(recipe) else None
 
 
 def looks_back(recipe: Recipe) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
@@ -86,7 +87,8 @@ class WindowTagger:
         return WindowTagger(tuple(said["labels"]), arrays["coefficients"], arrays["intercepts"], arrays["steps"])
 
 
-def hashed(rows: Sequence[Sequence[str]]):  # type: ignore[no-untyped-def]  # a sparse matrix of scipy's
+def hashed(rows: Sequence[Sequence[str]]) -> Any:
+    """A sparse matrix of scipy's."""
     return (
         library("sklearn.feature_extraction")
         .FeatureHasher(2**BITS, input_type="string", dtype=np.float32)
