@@ -15,7 +15,7 @@ from foreword.tasks.example import Example
 from foreword.text.words import has_chinese
 from foreword.transfer.baselines import library
 from foreword.transfer.kinds.base import Answer
-from foreword.transfer.linear import FILE
+from foreword.transfer.linear import FILE, EmbedOf
 
 BITS = 18  # features are hashed into so many
 PASSES = 8
@@ -82,7 +82,7 @@ class WindowTagger:
         write_json(folder / FILE, {"labeller": "windows", "kind": "tag", "labels": list(self.labels)})
 
     @staticmethod
-    def opened(folder: Path) -> WindowTagger:
+    def opened(folder: Path, embed_of: EmbedOf) -> WindowTagger:
         said, arrays = read_json(folder / FILE), load_file(folder / "labeller.safetensors")
         return WindowTagger(tuple(said["labels"]), arrays["coefficients"], arrays["intercepts"], arrays["steps"])
 
