@@ -34,9 +34,13 @@ def predict(
     from foreword.transfer.vector_classifier import is_classifier
 
     if is_labeller(run):
+        import foreword
         from foreword.transfer import labellers
 
-        show(labellers.answers(run, file, columns.split(",") if columns else ()), out, as_json)
+        answered = labellers.answers(
+            run, file, lambda folder: foreword.load(folder).embed, columns.split(",") if columns else ()
+        )
+        show(answered, out, as_json)
         return
     if is_classifier(run):
         from foreword.transfer.first_model import answers

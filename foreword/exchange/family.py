@@ -115,9 +115,7 @@ def plain_causal(recipe: Recipe) -> CausalTransformerSpec | None:
     network, head = recipe.network, recipe.head
     if not isinstance(network, CausalTransformerSpec) or network.kind != "causal_transformer":
         return None  # a network that is causal in some rows only has no class of theirs
-    if not isinstance(head, Softmax) or head.bias:
-        return None
-    return network if looks_back(recipe) else None
+    return network if isinstance(head, Softmax) and not head.bias and looks_back(recipe) else None
 
 
 def looks_back(recipe: Recipe) -> bool:

@@ -62,8 +62,8 @@ OWN = "foreword"  # model_type of folders for which Hugging Face has no class
 FORMAT = 1
 LARGEST = 5_000_000_000  # bytes of one file, as transformers has it
 # of their fine-tuned classes
-TASK_HEADS = ("score.", "classifier.", "qa_outputs.", "multiple_choice_head.", "sequence_summary.", "logits_proj.")
-TASK_HEADS += ("start_logits.", "end_logits.", "answer_class.")
+ANSWERS = ("qa_outputs.", "start_logits.", "end_logits.", "answer_class.")
+TASK_HEADS = ("score.", "classifier.", "multiple_choice_head.", "sequence_summary.", "logits_proj.", *ANSWERS)
 BESIDE = ("lm_head.", "lm_loss.", "cls.", "final_logits_bias", "generator_", "discriminator_", "head.", "decoder.bias")
 HEADS = (*BESIDE, *TASK_HEADS)  # what their classes put beside the trunk
 

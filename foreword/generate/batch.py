@@ -50,11 +50,9 @@ class Continuation:
 class ActiveSequence:
     """One sequence of a batch: what it has said so far, and its own random numbers."""
 
-    def __init__(self, prompt: tuple[int, ...], sampling: Sampling, sample: int, tokenizer: Tokenizer):
+    def __init__(self, prompt: tuple[int, ...], sampling: Sampling, rule: Sampling, sample: int, tokenizer: Tokenizer):
         self.sampling, self.ids, self.log_probs = sampling, list[int](), list[float]()
-        self.rule = replace(
-            sampling, max_tokens=0, min_tokens=0, stop=(), seed=0
-        )  # sequences with one rule choose together
+        self.rule = rule  # sequences that have the same one choose together
         self.random = chance(sampling.seed, sample)
         self.seen = set(prompt)  # ids that a repetition penalty makes less likely
         self.stream = TextStream(tokenizer, sampling.stop)
@@ -107,10 +105,12 @@ class GenerationBatch:
     def join(self, prompts: Sequence[PromptIds], sampling: Sampling) -> list[ActiveSequence]:
         """Read prompts; from the next step on they go along. Equal prompts are different samples, numbered from 0."""
         asked = [tuple(map(int, prompt)) for prompt in prompts]
+        rule = replace(sampling, max_tokens=0, min_tokens=0, stop=(), seed=0)
+        rule = next((one.rule for one in self._rows if one.rule == rule), rule)
         before: Counter[tuple[int, ...]] = Counter()
         joined = []
         for prompt in asked:
-            joined.append(ActiveSequence(prompt, sampling, before[prompt], self.tokenizer))
+            joined.append(ActiveSequence(prompt, sampling, rule, before[prompt], self.tokenizer))
             before[prompt] += 1
         if not joined or not sampling.max_tokens:
             return joined
@@ -140,15 +140,15 @@ class GenerationBatch:
 
     def _choose(self) -> np.ndarray:
         """The next token of each row; rows that choose by one rule do it together."""
-        groups: dict[tuple[Sampling, int], list[int]] = {}
+        groups: dict[tuple[int, int], list[int]] = {}
         for row, one in enumerate(self._rows):
             without = self.end if len(one.ids) < one.sampling.min_tokens else -1
-            groups.setdefault((one.rule, without), []).append(row)
+            groups.setdefault((id(one.rule), without), []).append(row)
         tokens = np.empty(len(self._rows), np.int64)
-        for (rule, without), rows in groups.items():
+        for (_, without), rows in groups.items():
             several = [self._rows[row] for row in rows]
             log_probs = self._log_probs if len(groups) == 1 else self._log_probs[rows]
-            tokens[rows] = rule.choose(
+            tokens[rows] = several[0].rule.choose(
                 log_probs, [one.random for one in several], [one.seen for one in several], without
             )
         return tokens

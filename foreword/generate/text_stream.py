@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from foreword.tokens.tokenizer import Tokenizer
 
 BROKEN = "\ufffd"  # what a decoder gives for half a character
-NEIGHBOURS, WINDOW = 4, 16  # settled ids that are decoded again with a new one: at least, at most
 
 
 class TextStream:
@@ -20,8 +19,6 @@ class TextStream:
         self.given = 0  # characters of it that were given out
         self.settled = 0  # ids before this one decode the same whatever follows
         self.settled_text = ""
-        self.start = 0  # ids from here on are decoded again: some decoders look at a token's neighbour
-        self.before = ""  # text of those of them that are settled
         self.stopped = False
 
     @property
@@ -31,27 +28,21 @@ class TextStream:
     def add(self, token: int) -> str:
         """The text that this token completes."""
         self.ids.append(token)
-        text = self.tokenizer.decode(self.ids[self.start :])
-        piece = text[len(self.before) :]
+        context = self.ids[max(0, self.settled - 4) : self.settled]  # some decoders look at a token's neighbour
+        before = self.tokenizer.decode(context) if context else ""
+        piece = self.tokenizer.decode([*context, *self.ids[self.settled :]])[len(before) :]
         self.decoded = self.settled_text + piece
         if not piece.endswith(BROKEN):
-            self._settle(len(self.ids), text)
+            self.settled, self.settled_text = len(self.ids), self.decoded
         elif len(self.ids) - self.settled > 8:  # this is no text, but the last three may still begin a character
-            self._settle(len(self.ids) - 3, self.tokenizer.decode(self.ids[self.start : -3]))
+            sure = self.tokenizer.decode([*context, *self.ids[self.settled : -3]])[len(before) :]
+            self.settled, self.settled_text = len(self.ids) - 3, self.settled_text + sure
         stops = [self.decoded.find(word, max(0, self.given - len(word))) for word in self.stop]
         if found := [at for at in stops if at >= 0]:  # one token may complete several: the earliest counts
             self.decoded, self.stopped = self.decoded[: min(found)], True
         safe = len(self.decoded) if self.stopped else self._safe()
         new, self.given = self.decoded[self.given : safe], max(self.given, safe)
         return new
-
-    def _settle(self, settled: int, text: str) -> None:
-        """`text`, of the ids from `start` to `settled`, will not change any more."""
-        self.settled_text += text[len(self.before) :]
-        self.settled, self.before = settled, text
-        if settled - self.start > WINDOW:
-            self.start = settled - NEIGHBOURS
-            self.before = self.tokenizer.decode(self.ids[self.start : settled])
 
     def _safe(self) -> int:
         """How far the text cannot change any more."""

@@ -16,7 +16,7 @@ from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import unlabelled
 from foreword.transfer.kinds.base import Answer, prediction_record
-from foreword.transfer.linear import FILE, answers_of, model_folder
+from foreword.transfer.linear import FILE, EmbedOf, answers_of, model_folder
 
 LABELLERS = Registry(
     "labeller",
@@ -35,13 +35,13 @@ class Labeller(Protocol):
     def answers(self, examples: Sequence[Example]) -> list[Answer]: ...
 
 
-def opened(path: Path) -> Any:
+def opened(path: Path, embed_of: EmbedOf) -> Any:
     """What was saved there."""
     folder = model_folder(path)
     kind = read_json(folder / FILE).get("labeller")
     if kind not in LABELLERS.places:
         raise Fault(f"{folder / FILE} is of a kind that is not known here: {kind!r}.")
-    return LABELLERS.find(kind).opened(folder)
+    return LABELLERS.find(kind).opened(folder, embed_of)
 
 
 def examples_of(run: Path, file: Path, columns: Sequence[str] = ()) -> list[Example]:
@@ -55,10 +55,11 @@ def examples_of(run: Path, file: Path, columns: Sequence[str] = ()) -> list[Exam
     return [Example(str(number), (line.strip(),)) for number, line in lines if line.strip()]
 
 
-def answers(run: Path, file: Path, columns: Sequence[str] = ()) -> list[JsonObject]:
+def answers(run: Path, file: Path, embed_of: EmbedOf, columns: Sequence[str] = ()) -> list[JsonObject]:
     """What a run that was advised answers to each example of a file."""
     examples = examples_of(run, file, columns)
-    said = [prediction_record(example, answer) for example, answer in zip(examples, opened(run).answers(examples))]
+    answered = opened(run, embed_of).answers(examples)
+    said = [prediction_record(example, answer) for example, answer in zip(examples, answered)]
     return [{name: value for name, value in one.items() if name != "label"} for one in said]
 
 
@@ -74,7 +75,7 @@ class NetworkLabeller:
         return list(Predictor(self.folder).predict(examples).answers)
 
     @staticmethod
-    def opened(folder: Path) -> NetworkLabeller:
+    def opened(folder: Path, embed_of: EmbedOf) -> NetworkLabeller:
         return NetworkLabeller(folder)
 
 
@@ -97,7 +98,7 @@ class AverageLabeller:
         write_json(folder / FILE, {"labeller": "average", "labels": list(self.labels), "members": len(self.members)})
 
     @staticmethod
-    def opened(folder: Path) -> AverageLabeller:
+    def opened(folder: Path, embed_of: EmbedOf) -> AverageLabeller:
         said = read_json(folder / FILE)
-        members = tuple(opened(folder / f"member-{place}") for place in range(int(said["members"])))
+        members = tuple(opened(folder / f"member-{place}", embed_of) for place in range(int(said["members"])))
         return AverageLabeller(tuple(said["labels"]), members)

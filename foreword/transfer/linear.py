@@ -13,12 +13,13 @@ from safetensors.numpy import load_file, save_file
 
 from foreword.basics.files import JsonObject, read_json, write_json
 from foreword.tasks.example import Example
-from foreword.transfer.baselines import ModelVectors, Texts, TfIdf, library
+from foreword.transfer.baselines import Embed, ModelVectors, Texts, TfIdf, library
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import Answer
 from foreword.vectors.words import WordVectors, unit
 
 FILE = "labeller.json"
+EmbedOf = Callable[[Path], Embed]  # what a model in that folder makes of texts: opening models is not known here
 Regression = Callable[[str, float], Any]  # (kind of task, strength) -> what scikit-learn calls an estimator
 
 
@@ -48,14 +49,9 @@ class ModelFeatures(UnitVectors):
 
     source = "model"
 
-    def __init__(self, path: Path, embed: Callable[[Sequence[str]], np.ndarray] | None = None):
+    def __init__(self, path: Path, embed: Embed):
+        super().__init__(embed)
         self.path = path
-        super().__init__(embed or self._embed)
-
-    def _embed(self, texts: Sequence[str]) -> np.ndarray:
-        from foreword import load
-
-        return np.asarray(load(self.path).embed(list(texts)))
 
 
 Block = TfIdf | OwnVectors | ModelFeatures
@@ -143,9 +139,9 @@ class LinearLabeller:
         write_json(folder / FILE, {**about, "weights": list(self.weights), "blocks": blocks})
 
     @staticmethod
-    def opened(folder: Path) -> LinearLabeller:
+    def opened(folder: Path, embed_of: EmbedOf) -> LinearLabeller:
         said, arrays = read_json(folder / FILE), load_file(folder / "labeller.safetensors")
-        blocks = tuple(read(one, place, arrays, folder) for place, one in enumerate(said["blocks"]))
+        blocks = tuple(read(one, place, arrays, folder, embed_of) for place, one in enumerate(said["blocks"]))
         labels, weights = tuple(said["labels"]), tuple(said["weights"])
         return LinearLabeller(said["kind"], labels, blocks, weights, arrays["coefficients"], arrays["intercepts"])
 
@@ -215,12 +211,12 @@ def is_labeller(path: Path) -> bool:
     return (model_folder(path) / FILE).is_file()
 
 
-def read(said: JsonObject, place: int, arrays: dict[str, np.ndarray], folder: Path) -> Block:
+def read(said: JsonObject, place: int, arrays: dict[str, np.ndarray], folder: Path, embed_of: EmbedOf) -> Block:
     if said["source"] == "counts":
         counts = TfIdf(tuple(said["seen"]), said["characters"], said["binary"])
         return counts.restored(said["chinese"], said["terms"], arrays.get(f"{place}.idf"))
     path = folder / Path(said["path"]).name
-    block = OwnVectors(path) if said["source"] == "words" else ModelFeatures(path)
+    block = OwnVectors(path) if said["source"] == "words" else ModelFeatures(path, embed_of(path))
     block.scaler = library("sklearn.preprocessing").StandardScaler()
     block.scaler.mean_, block.scaler.scale_ = arrays[f"{place}.mean"], arrays[f"{place}.scale"]
     block.scaler.n_features_in_ = len(block.scaler.mean_)

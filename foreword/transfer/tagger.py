@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors.numpy import load_file, save_file
@@ -14,7 +15,7 @@ from foreword.tasks.example import Example
 from foreword.text.words import has_chinese
 from foreword.transfer.baselines import library
 from foreword.transfer.kinds.base import Answer
-from foreword.transfer.linear import FILE
+from foreword.transfer.linear import FILE, EmbedOf
 
 BITS = 18  # features are hashed into so many
 PASSES = 8
@@ -81,12 +82,13 @@ class WindowTagger:
         write_json(folder / FILE, {"labeller": "windows", "kind": "tag", "labels": list(self.labels)})
 
     @staticmethod
-    def opened(folder: Path) -> WindowTagger:
+    def opened(folder: Path, embed_of: EmbedOf) -> WindowTagger:
         said, arrays = read_json(folder / FILE), load_file(folder / "labeller.safetensors")
         return WindowTagger(tuple(said["labels"]), arrays["coefficients"], arrays["intercepts"], arrays["steps"])
 
 
-def hashed(rows: Sequence[Sequence[str]]):  # type: ignore[no-untyped-def]  # a sparse matrix of scipy's
+def hashed(rows: Sequence[Sequence[str]]) -> Any:
+    """A sparse matrix of scipy's."""
     return (
         library("sklearn.feature_extraction")
         .FeatureHasher(2**BITS, input_type="string", dtype=np.float32)

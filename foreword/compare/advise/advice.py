@@ -246,7 +246,7 @@ def members(winner: Trial) -> list[str]:
 def fit_again(race: CandidateRace, candidates: Sequence[Candidate], winner: Trial) -> Labeller:
     """The winner with all training labels; a network as it learned in its fold."""
     by_name = {one.name: one for one in candidates}
-    made = []
+    made: list[Labeller] = []
     for name in members(winner):
         one = by_name[name]
         setting = race.trials[name, winner.size].setting

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from foreword.basics.messages import duration
 from foreword.compare.advise.advice import Advice
@@ -160,7 +161,7 @@ def curve_plot(advice: Advice, ahead: Sequence[Point]) -> Plot | None:
         return None
     metric: Metric = advice.problem.measure.metric
 
-    def draw(axes) -> None:  # type: ignore[no-untyped-def]  # of matplotlib
+    def draw(axes: Any) -> None:
         sizes = [size for size, _ in advice.curve]
         axes.plot(
             sizes, [metric.scale * one.value for _, one in advice.curve], "o-", color=COLOURS[0], label="measured"

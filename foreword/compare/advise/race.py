@@ -110,8 +110,8 @@ class CandidateRace:
         """(how much better the first is on the examples that both answered, the standard error of that)"""
         both = sorted(set(one.places) & set(other.places))
         rows = [dict(zip(trial.places, trial.predictions)) for trial in (other, one)]
-        judged = [self.problem.judged(both, [row[place] for place in both]) for row in rows]
-        found = difference(self.problem.measure.metric, *judged)
+        theirs, own = (self.problem.judged(both, [row[place] for place in both]) for row in rows)
+        found = difference(self.problem.measure.metric, theirs, own)
         return found.value, (found.interval[1] - found.interval[0]) / 3.92
 
     def furthest(self) -> list[Trial]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -241,7 +242,7 @@ def vectors(text: Path, out: Path, facts: TextFacts, starts: Sequence[Path]) -> 
     embeds: dict[str, Callable[[Sequence[str]], np.ndarray]] = {
         "TF-IDF": lambda some: counted.of([(one,) for one in some]).toarray(),
         "word vectors of your text": load(run).features,
-        **{path.name: (lambda some, path=path: np.asarray(load(path).embed(list(some)))) for path in starts},
+        **{path.name: partial(embedded, path) for path in starts},
     }
     found = {name: ranks(embed, halves) for name, embed in embeds.items()}
     order = sorted(found, key=lambda name: -found[name].mean())
@@ -265,6 +266,12 @@ def vectors(text: Path, out: Path, facts: TextFacts, starts: Sequence[Path]) -> 
         [Section("Candidates", table), Section("Text", Text([facts.sentence], note=True))],
         values,
     )
+
+
+def embedded(model: Path, texts: Sequence[str]) -> np.ndarray:
+    from foreword import load
+
+    return np.asarray(load(model).embed(list(texts)))
 
 
 def cut(text: str) -> tuple[str, str]:

@@ -52,7 +52,7 @@ def test_what_stands_around_a_word_decides(tmp_path):
     answers = [one.label for one in made.answers(test)]
     assert np.mean([said == one.tags for said, one in zip(answers, test)]) > 0.95
     made.save(tmp_path)
-    assert [one.label for one in WindowTagger.opened(tmp_path).answers(test)] == answers
+    assert [one.label for one in WindowTagger.opened(tmp_path, lambda folder: None).answers(test)] == answers
     assert made.answers([sentence([])])[0].label == ()
 
 
