@@ -119,11 +119,17 @@ def fit_labels(model: str, task: LabelledTask, out: Path, wish: Wish) -> Report:
     tests = set(text_of(task.test))
     more = [one.text for one in documents(wish.self_train, "line")] if wish.self_train else []
     more = [text for text in more if text.strip() not in tests][:MOST]  # what is tested on teaches nothing
+    if wish.self_train and not more:
+        say("no self-training: that text is the test's own, which teaches nothing.")
     draws = []
     for number in range(wish.seeds):
         draws.append(drawn(model_of(model, number), task, wish, wish.seed + number, more))
         made = draws[-1].made
-        judged = f"{made.right:.1%} right in cross-validation." if made.cost < np.inf else "too few labels to choose them by."
+        judged = (
+            f"{made.right:.1%} right in cross-validation."
+            if made.cost < np.inf
+            else "too few labels to choose them by."
+        )
         weighed = f"vectors weigh {made.weight:g}, C {made.strength:g}, {judged}"
         say(" ".join([f"draw {number + 1} of {wish.seeds}: {weighed}", *draws[-1].notes]))
     report = page(task, draws, wish, model)
