@@ -119,6 +119,8 @@ def fit_labels(model: str, task: LabelledTask, out: Path, wish: LabelledFit) -> 
     tests = set(text_of(task.test))
     more = [one.text for one in documents(wish.self_train, "line")] if wish.self_train else []
     more = [text for text in more if text.strip() not in tests][:MOST]  # what is tested on teaches nothing
+    if wish.self_train and not more:
+        say("no self-training: that text is the test's own, which teaches nothing.")
     draws = []
     for number in range(wish.seeds):
         draws.append(drawn(model_of(model, number), task, wish, wish.seed + number, more))

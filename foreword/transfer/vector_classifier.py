@@ -24,6 +24,9 @@ STRENGTHS = (0.1, 1.0, 10.0, 100.0)  # C of logistic regression
 FOLDS = 5
 CHOSEN_ON = 4000  # labels at most that the two are chosen on
 SUREST, TRUST = 0.6, 0.3  # self-training: of the texts, those labelled with most confidence; what such a label counts
+# the student's vectors weigh less than the teacher's, and its C is this at least: its counts are to learn what vectors knew
+LIGHTER, LOOSER = 0.3, 10.0
+DOUBT = 0.5  # standard errors by which cross-validation may have the student worse
 LONGEST = 3000  # characters of a text that counts are made of
 
 
@@ -165,12 +168,13 @@ def taught_itself(
 ) -> tuple[VectorClassifier, tuple[float, float]]:
     """The teacher labels more texts, and a student learns from its surest labels too.
 
-    (the student, or the teacher where cross-validation has the student worse by more than one standard error; what share of
-    labels each had right there). Of a few hundred labels it cannot tell a point more from a point less, and on text of the
+    (the student, or the teacher where cross-validation has the student worse by more than half a standard error; what share
+    of labels each had right there). Of a few hundred labels it cannot tell a point more from a point less, and on text of the
     task's own kind the student is a little better.
     """
     words = WordCounts(teacher.counts.chinese, teacher.counts.characters).fit([*texts, *more])
-    right, scale, weight = np.asarray(labels), teacher.scale, teacher.weight
+    right, scale = np.asarray(labels), teacher.scale
+    weight, strength = LIGHTER * teacher.weight, max(teacher.strength, LOOSER)
 
     def features(some: Sequence[str]) -> Any:
         return beside(words.of(some), scale.of(some) if scale else None, weight)
@@ -185,7 +189,7 @@ def taught_itself(
         said = first.classes_[chances[surest].argmax(1)]
         shares = np.concatenate([np.ones(len(on)), np.full(len(surest), TRUST)])
         both = stack([own[on], others[surest]], format="csr")
-        return first, regression(teacher.strength).fit(both, np.concatenate([right[on], said]), shares)
+        return first, regression(strength).fit(both, np.concatenate([right[on], said]), shares)
 
     found = []
     for on, off in folds(right, seed):
@@ -196,9 +200,10 @@ def taught_itself(
     each = np.concatenate(found) if found else np.zeros((1, 2))
     alone, taught = each.mean(0).tolist()
     shares = alone, taught
-    if not found or alone - taught >= error(each[:, 0] - each[:, 1]):
+    if not found or alone - taught >= DOUBT * error(each[:, 0] - each[:, 1]):
         return teacher, shares
-    return replace(teacher, counts=words, model=student(np.arange(len(right)))[1], right=shares[1]), shares
+    model = student(np.arange(len(right)))[1]
+    return replace(teacher, counts=words, weight=weight, strength=strength, model=model, right=taught), shares
 
 
 def save(made: VectorClassifier, folder: Path) -> None:

@@ -200,6 +200,7 @@ def test_what_moved_is_named(tmp_path: Path) -> None:
     )
     assert "--curve is --labels of foreword study" in run("finetune", "a", "b", "--curve=8,all").fault()
     assert run("finetune", "a", "b", "--patience", 3).fault() == "--patience is a setting: --set patience=VALUE."
+    assert run("train", "pmi", "--memory", "1GB").fault().startswith("--memory is a setting: --set training.memory=")
     assert (
         "Several learning rates are for foreword study"
         in run("finetune", "a", "b", "--learning-rate", "1e-3,1e-4").fault()

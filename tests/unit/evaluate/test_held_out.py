@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+from foreword.assembly import loader
 from foreword.basics.messages import Fault
 from foreword.evaluate.held_out import Corpus, score_corpus
 from foreword.evaluate.score import check_alike, check_comparable
@@ -15,6 +16,7 @@ from foreword.runs.train import train
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import ByteBPE, Word
 from tests.tiny import tiny
+from tests.unit.counts.test_kneser_ney import BruteForce
 
 LINES = [f"the {word} sat on the <unk> mat" for word in ("cat", "dog", "hen", "cow", "fox", "cat")] * 5
 
@@ -36,6 +38,27 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def models(folder):
     return {name: TrainedModel.opened(folder / name) for name in ("words", "bytes")}
+
+
+def test_perplexity_of_words_is_kneser_neys_by_brute_force(tmp_path):
+    """Text as the Penn Treebank is published: a space at either end of a line, <unk> a word like others, ends charged."""
+    draw, words = np.random.default_rng(0), ["<unk>", "N", *(f"w{n}" for n in range(30))]
+    shares = 1 / np.arange(1, 33)
+    lines = [[words[n] for n in draw.choice(32, draw.integers(3, 12), p=shares / shares.sum())] for _ in range(300)]
+    given = {"train": lines[:250], "test": lines[250:]}
+    for name, some in given.items():
+        (tmp_path / f"{name}.txt").write_text("".join(f" {' '.join(line)} \n" for line in some))
+    paths = {name: [tmp_path / f"{name}.txt"] for name in given}
+    build_store(paths, tmp_path / "store", Word(), documents="line")
+    train(loader.load("kneser-ney", "", ["network.order=3"]), tmp_path / "store", tmp_path / "run")
+    corpus = Corpus(tmp_path / "test.txt", "all", documents="line", ends=True)
+    found = score_corpus(TrainedModel.opened(tmp_path / "run"), corpus).score
+    slow, logs = BruteForce(given["train"], 3, [*words, "</s>"]), []
+    for line in given["test"]:
+        for at, word in enumerate([*line, "</s>"]):
+            logs.append(math.log(slow.p(word, ("<s>", *line[:at]))))
+    assert found.tokens == found.words == len(logs)
+    assert found.nats == pytest.approx(-sum(logs), rel=1e-12)
 
 
 def test_charged_ends_cost_what_they_cost_and_count_as_a_token_a_word_and_a_byte(folder, models):

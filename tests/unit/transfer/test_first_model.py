@@ -145,6 +145,7 @@ def test_a_run_is_fitted_kept_and_opened_again(files):
     report = fit_labels(str(files / "w2v"), task, files / "run", wish)
     found = report.data()["results"]
     assert found["vectors and TF-IDF"]["mean"] == 1.0
+    assert found["without self-training"]["mean"] == 1.0
     assert len(found["TF-IDF"]["accuracy"]) == 2
     assert found["TF-IDF"]["interval"][0] > 0
     run = RunFolder(files / "run")
@@ -167,6 +168,9 @@ def test_what_is_tested_on_teaches_nothing_and_other_kinds_are_refused(files, mo
     monkeypatch.setattr("foreword.transfer.first_model.taught_itself", lambda *given: seen.append(given))
     fit_labels(str(files / "w2v"), task, files / "run", LabelledFit(self_train=(files / "more.txt",)))
     assert not seen  # nothing is left of the text
+    (files / "vectors.txt").write_text("good 1 2\nbad 2 1\n", encoding="utf-8")
+    with pytest.raises(Fault, match="is a file of vectors"):
+        fit_labels(str(files / "vectors.txt"), task, files / "other", Wish())
     other = replace(task, learn=task.learn.model_copy(update={"kind": "pair"}))
     with pytest.raises(Fault, match="learns to label single texts"):
         fit_labels(str(files / "w2v"), other, files / "other", LabelledFit())
