@@ -17,7 +17,7 @@ from foreword.parts import STACKS
 from foreword.parts.attention import KeyValues
 from foreword.parts.block import SourceMemory
 from foreword.parts.embeddings import Embeddings, widening
-from foreword.parts.facts import Facts
+from foreword.parts.facts import FactReader
 from foreword.parts.positions import PositionTable
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import CausalPattern, Everywhere
@@ -68,7 +68,7 @@ class EncoderDecoder(Network):
         if spec.target is None:
             self.targets.tokens = self.embeddings.tokens  # one table for both sides
         self.widen = widening(spec)
-        self.facts = Facts(spec.facts, spec.token_width, vocabulary) if spec.facts else None
+        self.facts = FactReader(spec.facts, spec.token_width, vocabulary) if spec.facts else None
         self.encoder, self.decoder = spec.blocks(), below.blocks(cross=True)
         self.encoder_depth, self.depth = spec.goes_through(), below.goes_through()
         self.encoder_norm, self.norm = spec.last_norm(), below.last_norm()

@@ -30,7 +30,7 @@ class Passed(NamedTuple):
     costs: dict[str, Tensor]  # what the stack itself charges
 
 
-class Layers(nn.Module):
+class EachLayerOnce(nn.Module):
     """Every block once."""
 
     def forward(

@@ -10,7 +10,7 @@ from foreword.tokens.vocabulary import Vocabulary
 ENDS = (".", "?", "!")  # what a sentence ends with, as a token
 
 
-class Facts(nn.Module):
+class FactReader(nn.Module):
     """`mask` weighs each number of a word by its place in the sentence; the last of `words` places serves all after it."""
 
     ends: Tensor

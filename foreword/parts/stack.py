@@ -16,7 +16,7 @@ from foreword.kernels.elementwise import rms_norm
 from foreword.parts import DEPTHS, FEEDFORWARD, POSITIONS
 from foreword.parts.attention import Attention, DotProduct, RelativeScores, Stacked
 from foreword.parts.block import NORMS, Activation, Block, Blocks, FeedForward, GatedFeedForward, Place
-from foreword.parts.depth import DepthSpec, Layers
+from foreword.parts.depth import DepthSpec, EachLayerOnce
 from foreword.parts.positions import Learned, PositionsSpec, QueryBiases, Relative
 from foreword.parts.separable import Separable, SeparableBlock
 
@@ -161,7 +161,7 @@ class StackSpec(Spec):
 
     def goes_through(self) -> nn.Module:
         """How its blocks are gone through."""
-        return self.depth.build(self) if self.depth else Layers()
+        return self.depth.build(self) if self.depth else EachLayerOnce()
 
     def norm_of(self, width: int) -> nn.Module:
         if self.norm_kind == "rms":

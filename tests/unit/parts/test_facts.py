@@ -7,7 +7,7 @@ import torch
 from foreword.networks.base import Inputs
 from foreword.networks.encoder_decoder import EncoderDecoderSpec
 from foreword.parts.depth import Recurring
-from foreword.parts.facts import Facts
+from foreword.parts.facts import FactReader
 from foreword.parts.positions import Sinusoid
 from foreword.tokens.vocabulary import Vocabulary
 
@@ -16,9 +16,9 @@ KNOWN = Vocabulary(len(PIECES), 6, (), PIECES)
 STORY = [1, 2, 3, 4, 2, 4, 1, 1, 5, 6]  # a b c . b . a a ? end
 
 
-def reader(words: int = 3) -> Facts:
+def reader(words: int = 3) -> FactReader:
     torch.manual_seed(0)
-    made = Facts(words, 8, KNOWN).double()
+    made = FactReader(words, 8, KNOWN).double()
     with torch.no_grad():
         made.mask.normal_()
     return made
