@@ -52,6 +52,9 @@ def test_an_encoder_of_sentences_sees_their_order_and_ignores_padding():
     )
     torch.manual_seed(0)
     network = spec.build(KNOWN).double().eval()
+    with torch.no_grad():
+        for parameter in network.parameters():
+            parameter.normal_(0, 0.3)
     ids, story = torch.tensor([[6, 1]]), torch.tensor([STORY])
     turned = torch.tensor([[2, 4, 1, 2, 3, 4, 1, 1, 5, 6]])
     longer = torch.cat([story, torch.zeros(1, 4, dtype=torch.long)], 1)
