@@ -36,6 +36,8 @@ NAMES = (
     "loop",
     "memory",
     "attention",
+    "layers",
+    "segments",
     "finetune",
     "tokens",
     "counts",

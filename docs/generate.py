@@ -48,6 +48,7 @@ TABLES = (
     ("Count models", "network", counts.KINDS),
     ("Tables of vectors", "network", vectors.KINDS),
     ("What the layers of a causal network see", "network.visible", parts.VISIBLE),
+    ("Ways through the layers", "network.depth", parts.DEPTHS),
     ("Cells of the recurrent network", "network.cell", parts.CELLS),
     ("Words of the recurrent network", "network.words", parts.WORDS),
     ("Between the layers of the recurrent network", "network.between", parts.BETWEEN),

@@ -18,11 +18,13 @@ from foreword.basics.messages import Fault
 from foreword.basics.progress import say
 from foreword.batches.by_length import by_length
 from foreword.evaluate import bits_per_byte as bits
+from foreword.evaluate.attention_maps import Attended, attended
 from foreword.evaluate.score import Score
 from foreword.generate.batch import Continuation, generate
 from foreword.generate.beam import Beam, Fused, beam_search
 from foreword.generate.sample import Sampling
 from foreword.networks.base import Inputs
+from foreword.parts.attention import Attention
 from foreword.runs.opening import TrainedModel
 from foreword.vectors.words import nearest, unit
 
@@ -354,6 +356,25 @@ class LoadedModel(TrainedModel):
             output = network(Inputs(ids, real=None if network.reads_left_to_right or bool(real.all()) else real))
             every = (*output.layers, output.last)
             yield from ((row, [one[place, : len(rows[row])] for one in every]) for place, row in enumerate(some))
+
+    @torch.inference_mode()
+    def attention(self, text: str, target: str = "") -> Attended:
+        """Where every head of every layer looks: [heads, queries, keys] by layer (`maps`), and steps of each token (`times`).
+
+        Of a model that writes from a source, the text is the source; without a target, what it would write is taken.
+        """
+        network, pieces = self.with_heads.network, self.tokenizer.pieces
+        if not any(isinstance(part, Attention) for part in network.modules()):
+            raise Fault(f"{self.name} ({self.recipe.name}) has no attention.")
+        if "translate" not in self.abilities:
+            (ids,) = self._framed([text])
+            return attended(network, Inputs(torch.from_numpy(ids)[None]), pieces(ids))
+        (source,) = self._sources([text])
+        start, end = self.writer.vocabulary.start, self.tokenizer.special("[end]")
+        written = self.tokenizer.encode(target or self.translate([text])[0])
+        ids = np.array([start, *written, end][: network.context and network.context + 1], np.int64)
+        inputs = Inputs(torch.from_numpy(ids[:-1])[None], source=torch.from_numpy(source)[None])
+        return attended(network, inputs, pieces(ids[:-1]), pieces(source), pieces(ids[1:]))
 
     @torch.inference_mode()
     def fill(self, text: str | list[str], k: int = 5) -> list[Any]:

@@ -76,6 +76,7 @@ def settings_for(recipe: Recipe) -> list[str]:
         found += ["network.context=32"] if network.context else ["network.memory=16", "batches.length=8"]
         found += ["network.evaluation_memory=16"] if getattr(network, "evaluation_memory", None) else []
         found += ["network.head_size=8"] if network.head_size else []
+        found += ["network.depth.passes=3"] if network.depth else []
         found += ["network.embedding=24"] if network.embedding else []
         if has(getattr(network, "visible", None), "window"):
             found += ["network.visible.window=4"]  # narrower than the texts of the tests

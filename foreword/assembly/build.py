@@ -96,6 +96,16 @@ def check_marks(recipe: Recipe, stores: Sequence[TokenStore]) -> None:
             )
 
 
+def check_memory(recipe: Recipe, stores: Sequence[TokenStore]) -> None:
+    """A memory that the text could never fill is refused: it would only take room."""
+    memory, tokens = getattr(recipe.network, "memory", 0), sum(store.tokens for store in stores)
+    if memory >= tokens:
+        raise Fault(
+            f"{stores[0].folder} has {tokens:,} tokens: a memory of {memory:,} positions is longer than the text.",
+            "Give more text, or a shorter one:  --set network.memory=...",
+        )
+
+
 def check_tokenizer(recipe: Recipe, tokenizer: Tokenizer, where: str) -> None:
     """A tokenizer that lacks a special token the objective needs is refused before any work is done."""
     missing = [name for name in recipe.objective.specials if not tokenizer.has(name)]

@@ -27,6 +27,12 @@ Data = Annotated[
 Word = Annotated[
     str, typer.Option(help="How alike the vectors of this word are in the sentences of --data, one to a line.")
 ]
+Context = Annotated[
+    int | None,
+    typer.Option(
+        "--context", help="How far back each model still gains, up to so many tokens (RECL).", show_default=False
+    ),
+]
 ChargeEnds = Annotated[
     bool, typer.Option("--charge-ends", help="Score the ends of documents too, as published perplexities do.")
 ]
@@ -56,6 +62,7 @@ def evaluate(
     charge_ends: ChargeEnds = False,
     hidden: Hidden = 0.0,
     dynamic: Dynamic = 0.0,
+    context: Context = None,
     mix: Annotated[bool, typer.Option("--mix", help="Also a mixture, weighted on validation text.")] = False,
     precision: Annotated[str, typer.Option(help="float32; int8 scores in both and says its cost.")] = "float32",
     shots: Annotated[int | None, typer.Option(min=0, help="Solved examples shown. [default: the task's own]")] = None,
@@ -103,6 +110,7 @@ def evaluate(
                 "--cluster": cluster,
                 "--hidden": hidden,
                 "--dynamic": dynamic,
+                "--context": context,
             },
         )
     else:
@@ -132,6 +140,12 @@ def evaluate(
         from foreword.evaluate import hidden_tokens
 
         hidden_tokens.report(opened, corpus, hidden).show(as_json)
+        return
+    if context:
+        from foreword.evaluate import recl
+
+        ids = recl.ids_of(opened, corpus, context)
+        recl.report({path: one.language_model for path, one in opened.items()}, ids, context).show(as_json)
         return
     if dynamic:
         if workers or cluster or ranks:

@@ -13,6 +13,7 @@ from foreword.basics.processes import launched
 from foreword.basics.version import VERSION
 from foreword.cli import (
     advise,
+    attention,
     average,
     chat,
     check,
@@ -84,6 +85,7 @@ VERBS = (
     ("evaluate", evaluate.evaluate, "Bits per byte of held-out text; tasks."),
     ("rescore", rescore.rescore, "Choose among hypotheses with a language model."),
     ("dialogue", dialogue.dialogue, "Score replies to people's prompts."),
+    ("attention", attention.attention, "Where a model looks, as pictures."),
     ("probe", probe.probe, "Do labelled pairs give their labels away?"),
     ("generate", generate.generate, "Continue a text."),
     ("chat", chat.chat, "Talk with a model."),

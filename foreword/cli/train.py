@@ -39,6 +39,14 @@ def train(
     out: Annotated[Path | None, typer.Option("--out", help="The run folder. [default: runs/NAME]")] = None,
     pairs: Pairs = None,
     start: Annotated[Path | None, typer.Option("--from", help="A run or model folder to train further.")] = None,
+    encoder: Annotated[
+        Path | None,
+        typer.Option("--encoder-from", help="A model like bert that becomes the encoder.", show_default=False),
+    ] = None,
+    decoder: Annotated[
+        Path | None,
+        typer.Option("--decoder-from", help="A model like gpt2 that becomes the decoder.", show_default=False),
+    ] = None,
     size: Size = "",
     budget: Budget = None,
     seed: Annotated[int | None, typer.Option(help="Where all chance comes from.")] = None,
@@ -65,8 +73,11 @@ def train(
     find(recipe)  # a mistyped name is said before torch is imported
     from foreword.cli.preparing import data_for, recipe_for, settings_with, start_processes, weighed
     from foreword.evaluate.while_training import ZeroShot, training_report
+    from foreword.runs.halves import Halves
     from foreword.runs.opening import open_model
     from foreword.runs.train import train as train_run
+    from foreword.tasks.task import is_task
+    from foreword.tokens.turns import SKIPPED
     from foreword.training.hardware import Hardware
     from foreword.vectors.words import WordVectors, is_vectors
 
@@ -81,6 +92,10 @@ def train(
         from foreword.text.pairs import joined
 
         sources = [str(joined(*pairs))]
+    elif sources and SKIPPED in chosen.batches.marks and all(is_task(word) for word in sources):
+        from foreword.tasks.pairs import pairs_of
+
+        sources = [str(pairs_of(sources))]
     if not chosen.objective.labelled:
         weighed(sources)
     if dry_run:
@@ -92,7 +107,12 @@ def train(
     if chosen.objective.labelled:
         on_tasks(chosen, sources, start, out or Path("runs") / name, given, hardware)
         return
-    known = None if start is None else open_model(start).tokenizer
+    halves = Halves(encoder, decoder) if encoder or decoder else None
+    if halves and start:
+        raise Fault("--from begins with a whole model, --encoder-from and --decoder-from with its halves.", "Give one.")
+    if halves:
+        chosen = halves.recipe(chosen)
+    known = halves.tokenizer if halves else None if start is None else open_model(start).tokenizer
     with hardware.ranks.first_rank_first():
         found = data_for(chosen, sources, documents, column, known)
     folder = out or Path("runs") / name
@@ -102,7 +122,7 @@ def train(
         from foreword.runs.process_count import fastest_processes
 
         start_processes(str(fastest_processes(chosen, found, RunFolder(folder), hardware)))
-    run = train_run(chosen, found, folder, tensorboard, hardware, start, zero_shot)
+    run = train_run(chosen, found, folder, tensorboard, hardware, halves or start, zero_shot)
     if "new_tokens" in run.passport().get("start", {}) and hardware.ranks.rank == 0:
         say_whether_it_helped(run)
     if ask:

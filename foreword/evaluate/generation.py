@@ -20,6 +20,11 @@ def write_continuations(asked: PromptedModel, requests: Sequence[GenerationReque
     """What the model writes after each query, up to a stop string."""
     prompts, cut = [], 0
     for request, ids in zip(requests, asked.tokenizer.encode_many([request.query for request in requests])):
+        if asked.closes is not None:
+            read, short = asked.source(ids)
+            prompts.append(read)
+            cut += short
+            continue
         room = len(ids) if asked.context is None else request.room(asked.context)
         cut += len(ids) > room
         prompts.append(ids[max(0, len(ids) - room) :] if len(ids) else document_start(asked.tokenizer))

@@ -147,6 +147,11 @@ def answer(asked: PromptedModel, requests: Sequence[Request]) -> list[Any]:
     """An answer for each request; those of one sort are asked together."""
     found: list[Any] = [None] * len(requests)
     for sort in dict.fromkeys(map(type, requests)):
+        if asked.closes is not None and sort is not GenerationRequest:
+            raise Fault(
+                f"{asked.name} writes from a source: it can be asked what is answered by writing, not how likely a text is.",
+                'Tasks whose request.kind is "write" are.',
+            )
         places = [place for place, request in enumerate(requests) if type(request) is sort]
         for place, one in zip(places, ANSWERS[sort](asked, [requests[place] for place in places])):
             found[place] = one

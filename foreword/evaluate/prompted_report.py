@@ -23,12 +23,24 @@ def sections(by_model: Mapping[str, Sequence[TaskResult]]) -> list[Section]:
     """A row for each metric of each task, several models side by side; then how far each is from the first."""
     if len(by_model) == 1:
         (results,) = by_model.values()
-        return [Section("Tasks", _table(by_model), Text(notes(results)))]
-    every = [f"{name}: {line}" for name, results in by_model.items() for line in notes(results)]
+        return [Section("Tasks", _table(by_model), Text([*failed(results), *notes(results)]))]
+    every = [f"{name}: {line}" for name, results in by_model.items() for line in (*failed(results), *notes(results))]
     return [
         Section("Tasks", _table(by_model)),
         Section("Differences, on the same examples", _differences(by_model), Text(every)),
     ]
+
+
+def failed(results: Sequence[TaskResult]) -> list[str]:
+    """The mean error of tasks that can be failed, and how many are."""
+    about = [(one, 1 - one.value(next(iter(one.metrics())))) for one in results if one.task.spec.fails is not None]
+    if not about:
+        return []
+    limit = about[0][0].task.spec.fails or 0
+    wrong = [f"{one.task.name} {error:.1%}" for one, error in about if error > limit + 1e-9]
+    mean = sum(error for _, error in about) / len(about)
+    said = f"mean error {mean:.2%}; more than {limit:.0%} wrong in {len(wrong)} of {len(about)} tasks"
+    return [f"{said}{': ' if wrong else ''}{', '.join(wrong)}"]
 
 
 def _table(by_model: Mapping[str, Sequence[TaskResult]]) -> Table:

@@ -38,15 +38,25 @@ class PromptedModel:
     model: LanguageModel
     tokenizer: Tokenizer
     counts: RequestCounts = field(default_factory=RequestCounts)
+    closes: int | None = None  # the id behind what it reads, of a model that writes from a source; None: it goes on
+    limit: int | None = None  # the most ids of a source
     frequencies: np.ndarray | None = None  # log-probability of each id by how often it occurs in the training text
 
     @classmethod
     def of(cls, model: TrainedModel) -> PromptedModel:
+        if "translate" in model.abilities:
+            end, limit = model.tokenizer.special("[end]"), model.with_heads.network.context
+            return cls(model.name, model.writer, model.tokenizer, closes=end, limit=limit)
         return cls(model.name, model.language_model, model.tokenizer, frequencies=frequencies(model))
 
     @property
     def context(self) -> int | None:
         return self.model.context
+
+    def source(self, ids: np.ndarray) -> tuple[np.ndarray, bool]:
+        """What an encoder reads of these ids, with their end, and whether it had to be cut."""
+        room = None if self.limit is None else self.limit - 1
+        return np.append(np.asarray(ids, np.int64)[:room], self.closes or 0), room is not None and len(ids) > room
 
     def unigram(self, ids: np.ndarray) -> float:
         return math.nan if self.frequencies is None else float(self.frequencies[ids].sum())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar, Literal
 
 import torch
@@ -23,6 +24,7 @@ from foreword.tokens.vocabulary import Vocabulary
 class BidirectionalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["bidirectional_transformer"] = "bidirectional_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments", "tasks"})
+    again: ClassVar[bool] = True
     context: int
     segments: int = 2  # 0: there is no table of them
     chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "visible": VISIBLE}
@@ -53,8 +55,10 @@ class BidirectionalTransformer(Transformer):
         positions = torch.arange(inputs.ids.size(1), device=inputs.ids.device)
         x = self.widen(self.embeddings(inputs.ids, positions, inputs.segments, inputs.tasks))
         far, near = self.embeddings.where(positions, x.size(1)), self.embeddings.where_near(positions, x.size(1))
-        layers = [x]
-        for block, window in zip(self.blocks, self.windows):
-            x, _ = block(x, self.pattern.within(window), None, inputs.real, far if window is None else near)
-            layers.append(x)
-        return Output(self.norm(x), tuple(layers), costs=balance(self.blocks))
+        blocks = [
+            partial(block, pattern=self.pattern.within(window), real=inputs.real, where=far if window is None else near)
+            for block, window in zip(self.blocks, self.windows)
+        ]
+        place = partial(self.embeddings.positions.add, positions=positions)
+        layers, _, costs = self.depth(x, blocks, None, place, inputs.real)
+        return Output(self.norm(layers[-1]), tuple(layers), None, {**costs, **balance(self.blocks)})

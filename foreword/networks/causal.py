@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
@@ -18,7 +19,9 @@ from foreword.parts import VISIBLE
 from foreword.parts.attention import KeyValues, Past
 from foreword.parts.block import balance
 from foreword.parts.block_attention import BlockLayout
+from foreword.parts.depth import Passed
 from foreword.parts.embeddings import Embeddings
+from foreword.parts.separable import KeyValuesAndTail
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import CausalPattern, Dense, VisibleSpec, Whole
 from foreword.tokens.vocabulary import Vocabulary
@@ -28,6 +31,7 @@ class CausalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["causal_transformer"] = "causal_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
     chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "visible": VISIBLE}
+    again: ClassVar[bool] = True
     context: int
     visible: SerializeAsAny[VisibleSpec] = Dense()  # what each layer sees of the past
     embedding_norm: bool = False  # the vectors of the tokens are normalised before the first block
@@ -55,10 +59,10 @@ class CausalTransformer(Transformer):
     def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
         real = self._real(inputs, state)
         positions = self._positions(inputs.ids, state, real)
-        layers, seen = self.through(
-            inputs.ids, positions, self.pattern_for(inputs), state.layers if state else None, real
-        )
-        return Output(self.norm(layers[-1]), tuple(layers), Remembered(tuple(seen), real), balance(self.blocks))
+        past = state.layers if state else None
+        layers, seen, costs = self.through(inputs.ids, positions, self.pattern_for(inputs), past, real)
+        kept = Remembered(tuple(seen), real)
+        return Output(self.norm(layers[-1]), tuple(layers), kept, {**costs, **balance(self.blocks)})
 
     def pattern_for(self, inputs: Inputs) -> Whole:
         """Who may look at whom."""
@@ -71,17 +75,16 @@ class CausalTransformer(Transformer):
         pattern: Whole,
         past: Sequence[Past] | None = None,
         real: Tensor | None = None,
-    ) -> tuple[list[Tensor], list[KeyValues]]:
+    ) -> Passed:
         """What each layer makes of ids that stand at these positions, and what it remembers of them."""
         x = self.widen(self.embeddings(ids, positions))
-        before = past[0].keys.size(2) if past and isinstance(past[0], KeyValues) else 0
+        before = past[0].keys.size(2) if past and isinstance(past[0], (KeyValues, KeyValuesAndTail)) else 0
         where = self.embeddings.where(positions, before + ids.size(1))
-        layers, seen = [x], []
-        for block, window, earlier in zip(self.blocks, self.windows, past or (None,) * len(self.blocks)):
-            x, now = block(x, pattern.within(window), earlier, real, where)
-            layers.append(x)
-            seen.append(now)
-        return layers, seen
+        blocks = [
+            partial(block, pattern=pattern.within(window), real=real, where=where)
+            for block, window in zip(self.blocks, self.windows)
+        ]
+        return self.depth(x, blocks, past, partial(self.embeddings.positions.add, positions=positions), real)
 
     def _real(self, inputs: Inputs, state: Remembered | None) -> Tensor | None:
         """Which of all positions, remembered ones included, are tokens."""
@@ -104,6 +107,7 @@ class CausalTransformer(Transformer):
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
         by_blocks = any(isinstance(window, BlockLayout) for window in self.windows)
-        if self.spec.positions.between or by_blocks:  # a cache whose rows differ in length has no common distances
+        if self.spec.positions.between or by_blocks or not self.spec.plain:
+            # a cache whose rows differ in length has no common distances, and keeps keys and values alone
             return NeuralReader(self, head, vocabulary, Inputs)
         return Decoder(self, head, vocabulary, Inputs)

@@ -137,8 +137,8 @@ class Decoder(NeuralReader):
             torch.from_numpy(np.concatenate(parts))[None].to(self.device)
             for parts in (texts, [np.arange(len(text)) for text in texts])
         )
-        layers, seen = self.network.through(ids, positions, Packed(tuple(map(len, texts))))
-        return self.network.norm(layers[-1])[0], seen
+        passed = self.network.through(ids, positions, Packed(tuple(map(len, texts))))
+        return self.network.norm(passed.layers[-1])[0], passed.seen
 
     @torch.inference_mode()
     def advance(self, tokens: np.ndarray, state: Reading) -> tuple[Tensor, Reading]:
@@ -159,8 +159,8 @@ class Decoder(NeuralReader):
         if self._program is not None and len(tokens) <= decode.ROWS:
             return self._program.run(tokens, lengths, cache.kept)
         places, ids = (torch.from_numpy(numbers).to(self.device) for numbers in (lengths, tokens))
-        layers, _ = self.network.through(ids[:, None], places[:, None], Reached(places + 1), cache.layers(places))
-        return self.network.norm(layers[-1])[:, -1]
+        passed = self.network.through(ids[:, None], places[:, None], Reached(places + 1), cache.layers(places))
+        return self.network.norm(passed.layers[-1])[:, -1]
 
     @cached_property
     def _program(self) -> Program | None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
+from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
 from foreword.networks.source_reader import SourceReader
+from foreword.parts import STACKS
 from foreword.parts.attention import KeyValues
 from foreword.parts.block import SourceMemory
 from foreword.parts.embeddings import Embeddings, widening
+from foreword.parts.facts import FactReader
 from foreword.parts.positions import PositionTable
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import CausalPattern, Everywhere
@@ -20,13 +26,27 @@ from foreword.tokens.vocabulary import Vocabulary
 
 class EncoderDecoderSpec(StackSpec, NetworkSpec):
     kind: Literal["encoder_decoder"] = "encoder_decoder"
-    reads: ClassVar[frozenset[str]] = frozenset({"ids", "source", "source_real"})
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "source", "source_real"})
     abilities: ClassVar[frozenset[str]] = frozenset()  # what its objective names
+    again: ClassVar[bool] = True
     context: int  # positions of the source, and of the target
+    chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "target": STACKS}
     decoder_layers: int | None = None  # as many as the encoder's by default
+    target: SerializeAsAny[StackSpec] | None = (
+        None  # a decoder with settings and tokens of its own; the encoder's by default
+    )
+    embedding_norm: bool | None = None  # the vectors of the source are normalised before the first block, as BERT's are
+
+    facts: int | None = (
+        None  # a source is read sentence by sentence, a vector each, of so many words; by default word by word
+    )
+
+    @property
+    def plain(self) -> bool:
+        return super().plain and not (self.target or self.embedding_norm or self.facts)
 
     def build(self, vocabulary: Vocabulary) -> EncoderDecoder:
-        return EncoderDecoder(self, vocabulary.size)
+        return EncoderDecoder(self, vocabulary)
 
 
 class DecoderState(NamedTuple):
@@ -37,58 +57,77 @@ class DecoderState(NamedTuple):
 
 
 class EncoderDecoder(Network):
-    reads = frozenset({"ids", "source", "source_real"})
+    reads = frozenset({"ids", "real", "source", "source_real"})
 
-    def __init__(self, spec: EncoderDecoderSpec, vocabulary: int):
+    def __init__(self, spec: EncoderDecoderSpec, vocabulary: Vocabulary):
         super().__init__()
-        self.spec, self.width, self.context = spec, spec.width, spec.context
-        below = spec.model_copy(update={"layers": spec.decoder_layers or spec.layers})
-        self.embeddings = Embeddings(spec, vocabulary, both_ways=True)
-        self.targets = Embeddings(spec, vocabulary)
-        self.targets.tokens = self.embeddings.tokens  # one table for both sides
+        below = spec.target or spec.model_copy(update={"layers": spec.decoder_layers or spec.layers})
+        self.spec, self.width, self.context = spec, spec.width, min(spec.context, below.context or spec.context)
+        self.embeddings = Embeddings(spec, vocabulary.size, norm=bool(spec.embedding_norm), both_ways=True)
+        self.targets = Embeddings(below, vocabulary.size)
+        if spec.target is None:
+            self.targets.tokens = self.embeddings.tokens  # one table for both sides
         self.widen = widening(spec)
+        self.facts = FactReader(spec.facts, spec.token_width, vocabulary) if spec.facts else None
         self.encoder, self.decoder = spec.blocks(), below.blocks(cross=True)
-        self.encoder_norm, self.norm = spec.last_norm(), spec.last_norm()
+        self.encoder_depth, self.depth = spec.goes_through(), below.goes_through()
+        self.encoder_norm, self.norm = spec.last_norm(), below.last_norm()
 
     def forward(self, inputs: Inputs, state: DecoderState | None = None) -> Output:
         """`inputs.ids` is the target so far; the source is read once, by the first call."""
-        sources = state.sources if state else self.read(inputs)
+        sources, costs = (state.sources, {}) if state else self.read(inputs)
         before = state.layers[0].keys.size(2) if state else 0
         positions = torch.arange(before, before + inputs.ids.size(1), device=inputs.ids.device)
         x = self.widen(self.targets(inputs.ids, positions))
         where = self.targets.where(positions, before + inputs.ids.size(1))
-        layers, seen = [x], []
-        for block, source, past in zip(self.decoder, sources, state.layers if state else [None] * len(self.decoder)):
-            x, now = block(x, CausalPattern(), past, None, where, source)
-            layers.append(x)
-            seen.append(now)
-        return Output(self.norm(x), tuple(layers), DecoderState(sources, tuple(seen)))
+        blocks = [
+            partial(block, pattern=CausalPattern(), where=where, source=source)
+            for block, source in zip(self.decoder, sources)
+        ]
+        place = partial(self.targets.positions.add, positions=positions)
+        layers, seen, more = self.depth(x, blocks, state.layers if state else None, place, inputs.real)
+        return Output(self.norm(layers[-1]), tuple(layers), DecoderState(sources, tuple(seen)), {**costs, **more})
 
-    def read(self, inputs: Inputs) -> tuple[SourceMemory, ...]:
-        """The source, as each block of the decoder remembers it."""
+    def read(self, inputs: Inputs) -> tuple[tuple[SourceMemory, ...], dict[str, Tensor]]:
+        """The source, as each block of the decoder remembers it, and what reading it costs."""
         if inputs.source is None:
             raise TypeError("an encoder-decoder needs a source")
-        positions = torch.arange(inputs.source.size(1), device=inputs.source.device)
-        x = self.widen(self.embeddings(inputs.source, positions))
-        where = self.embeddings.where(positions, inputs.source.size(1))
-        for block in self.encoder:
-            x, _ = block(x, Everywhere(), None, inputs.source_real, where)
-        x = self.encoder_norm(x)
-        return tuple(block.remember_source(x, inputs.source_real) for block in self.decoder)
+        x, real = self.embeddings.vectors(inputs.source), inputs.source_real
+        if self.facts is not None:
+            x, real = self.facts(x, inputs.source, real)
+        positions = torch.arange(x.size(1), device=x.device)
+        x = self.widen(self.embeddings.placed(x, positions))
+        where = self.embeddings.where(positions, x.size(1))
+        blocks = [partial(block, pattern=Everywhere(), real=real, where=where) for block in self.encoder]
+        place = partial(self.embeddings.positions.add, positions=positions)
+        layers, _, costs = self.encoder_depth(x, blocks, None, place, real)
+        x = self.encoder_norm(layers[-1])
+        sources = tuple(block.remember_source(x, real) for block in self.decoder)
+        return sources, {f"encoder {name}": cost for name, cost in costs.items()}
 
     def tables(self) -> dict[str, Tensor]:
         places = {"positions": self.embeddings.positions, "target_positions": self.targets.positions}
         tables = {name: part.weight for name, part in places.items() if isinstance(part, PositionTable)}
-        return {"tokens": self.embeddings.tokens.weight, **tables}
+        return {"tokens": self.targets.tokens.weight, **tables}
 
     def levels(self) -> list[list[nn.Parameter]]:
         """Those of the target: what reads the source lies below all of them."""
         below = {
             id(p): p
-            for part in (self.embeddings, self.targets, self.widen, self.encoder, self.encoder_norm)
+            for part in (
+                self.embeddings,
+                self.targets,
+                self.widen,
+                *filter(None, [self.facts]),
+                self.encoder,
+                self.encoder_depth,
+                self.encoder_norm,
+            )
             for p in part.parameters()
         }
-        return [list(below.values()), *(list(block.parameters()) for block in self.decoder)]
+        layers = [list(block.parameters()) for block in self.decoder]
+        layers[-1] += self.depth.parameters()
+        return [list(below.values()), *layers]
 
     def draw(self, module: nn.Module) -> None:
         self.spec.initial.apply(module)

@@ -6,7 +6,7 @@ transferred, is the wide one.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
@@ -16,6 +16,7 @@ from foreword.tokens.vocabulary import Vocabulary
 
 
 class GeneratorDiscriminatorSpec(BidirectionalTransformerSpec):
+    again: ClassVar[bool] = False
     kind: Literal["generator_discriminator"] = "generator_discriminator"  # type: ignore[assignment]
     generator: float = 0.25  # its width and heads, as a share of the discriminator's
     sharing: Literal["embeddings", "none", "all"] = (

@@ -15,6 +15,7 @@ class Transformer(Network):
         super().__init__()
         self.stack, self.width, self.context = spec, spec.width, spec.context
         self.embeddings, self.widen, self.blocks = embeddings, widening(spec), spec.blocks()
+        self.depth = spec.goes_through()
 
     def tables(self) -> dict[str, Tensor]:
         tokens, positions = self.embeddings.tokens, self.embeddings.positions
@@ -23,7 +24,9 @@ class Transformer(Network):
 
     def levels(self) -> list[list[nn.Parameter]]:
         below = [*self.embeddings.parameters(), *self.widen.parameters()]
-        return [below, *(list(block.parameters()) for block in self.blocks)]
+        layers = [list(block.parameters()) for block in self.blocks]
+        layers[-1] += self.depth.parameters()
+        return [below, *layers]
 
     def draw(self, module: nn.Module) -> None:
         self.stack.initial.apply(module)

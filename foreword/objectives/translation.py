@@ -17,7 +17,7 @@ from foreword.tokens.tokenizer import Tokenizer
 class FromSource(Objective):
     """Writes a target from a source; subclasses say what the two are."""
 
-    writes: ClassVar[frozenset[str]] = frozenset({"ids", "source", "source_real"})
+    writes: ClassVar[frozenset[str]] = frozenset({"ids", "real", "source", "source_real"})
     specials: ClassVar[tuple[str, ...]] = ("[end]",)
     start: int | None = None  # the id that a target begins with; [pad] by default, or [end] where there is none
     smoothing: float = 0.0  # share of the right answer that is spread evenly over all tokens
@@ -39,9 +39,8 @@ class FromSource(Objective):
         """Sources and targets, each with its [end]: the target is read one place later than it is written."""
         start = self.start_id(tokenizer)
         ids = padded([np.concatenate([[start], target[:-1]]) for target in targets], start)
-        inputs = Inputs(ids, source=padded(sources, start), source_real=real(sources))
-        padding = ids.numel() - sum(map(len, targets))
-        return Batch(inputs, {"tokens": padded(targets, NOTHING)}, padding=padding)
+        inputs = Inputs(ids, real(targets), source=padded(sources, start), source_real=real(sources))
+        return Batch(inputs, {"tokens": padded(targets, NOTHING)})
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         return charge_tokens(model, output, batch.targets["tokens"], self.smoothing)

@@ -38,6 +38,7 @@ FEEDFORWARD = Registry(
     {
         "block_sparse": "foreword.parts.feedforward:BlockSparseFeedForward",
         "experts": "foreword.parts.experts:ExpertsSpec",
+        "separable": "foreword.parts.separable:Separable",
     },
 )
 HEADS = Registry(
@@ -61,6 +62,8 @@ POSITIONS = Registry(
         "relative": "foreword.parts.positions:Relative",
     },
 )
+DEPTHS = Registry("depth", {"recurring": "foreword.parts.depth:Recurring"})
+STACKS = Registry("stack", {"stack": "foreword.parts.stack:OwnStack"})
 VISIBLE = Registry(
     "visible",
     {

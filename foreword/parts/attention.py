@@ -9,7 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.parts.positions import Bias, Distances, QueryBiases, Rotation, Where
-from foreword.parts.visible import Pattern, attend_with_bias
+from foreword.parts.visible import Pattern, attend_with_bias, attention_weights
 
 
 class KeyValues(NamedTuple):
@@ -115,6 +115,8 @@ class Attention(nn.Module):
     `scores`: how queries meet keys, scaled dot products by default. `qk_norm`: applied to both before they meet.
     """
 
+    shown: list[Tensor] | None = None  # a list here is given the weights of every look, for pictures
+
     def __init__(
         self,
         width: int,
@@ -177,6 +179,8 @@ class Attention(nn.Module):
     ) -> Tensor:
         queries, bias = self.scores(queries, where)
         dropout = self.dropout if self.training else 0.0
+        if self.shown is not None:
+            self.shown.append(attention_weights(queries, seen.keys, pattern, real, bias))
         if bias is None:
             mixed = pattern.attend(queries, seen.keys, seen.values, real, dropout)
         else:

@@ -155,11 +155,23 @@ class Block(nn.Module):
         where: Where | None,
         source: SourceMemory | None,
     ) -> tuple[Tensor, KeyValues]:
+        x, seen = self._attended(x, pattern, past, real, where, source)
+        return self.second.leave(x, self.feedforward(self.second.enter(x))), seen
+
+    def _attended(
+        self,
+        x: Tensor,
+        pattern: Pattern,
+        past: Past | None,
+        real: Tensor | None,
+        where: Where | None,
+        source: SourceMemory | None,
+    ) -> tuple[Tensor, KeyValues]:
         change, seen = self.attention(self.first.enter(x), pattern, past, real, where)
         x = self.first.leave(x, change)
         if self.cross is not None and self.between is not None and source is not None:
             x = self.between.leave(x, self.cross.look(self.between.enter(x), source.seen, Everywhere(), source.real))
-        return self.second.leave(x, self.feedforward(self.second.enter(x))), seen
+        return x, seen
 
 
 class Blocks(nn.ModuleList):

@@ -31,6 +31,7 @@ class Embeddings(nn.Module):
         self.norm = spec.norm_of(width) if norm else nn.Identity()
         self.drop_table, self.drop = spec.dropout.table, Dropout(spec.dropout.embeddings)
         self.scale = width**0.5 if spec.embedding_scale else 1.0
+        self.once = spec.depth is None  # blocks that are gone through again are told the positions each time
         spec.initial.apply(self)
         if spec.initial.tokens is not None:
             spec.initial.draw(self.tokens.weight, spec.initial.tokens)
@@ -42,11 +43,21 @@ class Embeddings(nn.Module):
         self, ids: Tensor, positions: Tensor, segments: Tensor | None = None, tasks: Tensor | None = None
     ) -> Tensor:
         """ids [batch, places], positions [places] or [batch, places], tasks [batch] -> [batch, places, width]."""
+        return self.placed(self.vectors(ids), positions, segments, tasks)
+
+    def vectors(self, ids: Tensor) -> Tensor:
+        """Those of the tokens alone."""
         weight = (
             dropout(self.tokens.weight, self.drop_table) if self.drop_table and self.training else self.tokens.weight
         )
         vectors = F.embedding(ids, weight)
-        x = self.positions.add(vectors * self.scale if self.scale != 1.0 else vectors, positions)
+        return vectors * self.scale if self.scale != 1.0 else vectors
+
+    def placed(
+        self, x: Tensor, positions: Tensor, segments: Tensor | None = None, tasks: Tensor | None = None
+    ) -> Tensor:
+        """Vectors with everything that is added to those of tokens."""
+        x = self.positions.add(x, positions) if self.once else x
         if self.segments is not None:
             x = x + (self.segments.weight[0] if segments is None else self.segments(segments))
         if self.tasks is not None:

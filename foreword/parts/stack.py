@@ -13,10 +13,12 @@ from torch import Tensor, nn
 from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.kernels.elementwise import rms_norm
-from foreword.parts import FEEDFORWARD, POSITIONS
+from foreword.parts import DEPTHS, FEEDFORWARD, POSITIONS
 from foreword.parts.attention import Attention, DotProduct, RelativeScores, Stacked
 from foreword.parts.block import NORMS, Activation, Block, Blocks, FeedForward, GatedFeedForward, Place
+from foreword.parts.depth import DepthSpec, EachLayerOnce
 from foreword.parts.positions import Learned, PositionsSpec, QueryBiases, Relative
+from foreword.parts.separable import Separable, SeparableBlock
 
 
 class DropoutRates(Spec):
@@ -83,8 +85,10 @@ class RMSNorm(nn.RMSNorm):
 class StackSpec(Spec):
     """Depth, width and manner of a stack of Transformer blocks."""
 
-    chosen: ClassVar[Mapping[str, Registry]] = {"positions": POSITIONS, "feedforward": FEEDFORWARD}
+    chosen: ClassVar[Mapping[str, Registry]] = {"positions": POSITIONS, "depth": DEPTHS, "feedforward": FEEDFORWARD}
+    again: ClassVar[bool] = False  # its layers can be gone through again, and see neighbours (the networks that say so)
     layers: int
+    depth: SerializeAsAny[DepthSpec] | None = None  # how the layers are gone through; each once by default
     width: int
     heads: int
     context: int | None
@@ -104,7 +108,7 @@ class StackSpec(Spec):
     inner: int | None = None  # width inside the feed-forward network; four times `width` by default
     activation: Activation = "gelu_tanh"
     gated: bool = False  # the feed-forward network is multiplied by a second map of what enters
-    feedforward: SerializeAsAny[Spec] | None = None  # sparse, or experts, in the place of the dense one
+    feedforward: SerializeAsAny[Spec] | None = None  # sparse, experts, or convolutions, in the place of the dense one
     norm_epsilon: float = 1e-5
     dropout: DropoutRates = DropoutRates()
     initial: Initial = Initial()
@@ -133,7 +137,31 @@ class StackSpec(Spec):
             found += self.positions.misfits(self.size)
         if not found and self.feedforward is not None:
             found += self.feedforward.unfit(self)  # type: ignore[attr-defined]
+        if (self.depth or self.convolves) and not self.again:
+            name = "depth" if self.depth else "feedforward"
+            found.append((name, "the layers of this kind of network are gone through once, each position by itself."))
+        if self.depth and self.token_width != self.width:
+            found.append(("embedding", "blocks that are gone through again need token vectors as wide as they are."))
         return found
+
+    @property
+    def passes(self) -> int:
+        """How often the blocks are gone through."""
+        return self.depth.passes if self.depth else 1
+
+    @property
+    def convolves(self) -> bool:
+        """Whether its feed-forward networks see neighbours."""
+        return isinstance(self.feedforward, Separable)
+
+    @property
+    def plain(self) -> bool:
+        """Whether blocks stand one on the other and remember nothing but keys and values."""
+        return self.depth is None and not self.convolves
+
+    def goes_through(self) -> nn.Module:
+        """How its blocks are gone through."""
+        return self.depth.build(self) if self.depth else EachLayerOnce()
 
     def norm_of(self, width: int) -> nn.Module:
         if self.norm_kind == "rms":
@@ -175,7 +203,8 @@ class StackSpec(Spec):
             forward = (GatedFeedForward if self.gated else FeedForward)(
                 self.width, self.inner or 4 * self.width, self.activation, self.bias, self.dropout.inner or 0.0
             )
-        return Block(self._attention(), forward, around, self._attention(relative=False) if cross else None)
+        block = SeparableBlock if self.convolves else Block
+        return block(self._attention(), forward, around, self._attention(relative=False) if cross else None)
 
     def _attention(self, relative: bool = True) -> Attention:
         scores = self.relative_scores(self.positions) if relative and isinstance(self.positions, Relative) else None
@@ -193,3 +222,9 @@ class StackSpec(Spec):
     def relative_scores(self, positions: Relative) -> nn.Module:
         """How queries meet keys where content and distance are scored apart."""
         return RelativeScores(self.width, self.heads, self.size, positions.untied)
+
+
+class OwnStack(StackSpec):
+    """The settings of one stack of several."""
+
+    kind: Literal["stack"] = "stack"

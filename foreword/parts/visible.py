@@ -165,6 +165,15 @@ def attend_with_bias(
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
 
 
+def attention_weights(q: Tensor, k: Tensor, pattern: Pattern, real: Tensor | None, bias: Tensor | None) -> Tensor:
+    """[batch, heads, queries, keys] how much each query takes of each key: a pattern by its definition."""
+    seen = pattern.mask(q.size(-2), k.size(-2), q.device)
+    if real is not None:
+        seen = seen & real[:, None, None, :]
+    scores = q @ k.mT * q.size(-1) ** -0.5
+    return (scores if bias is None else scores + bias).masked_fill(~seen, float("-inf")).softmax(-1)
+
+
 @dataclass(frozen=True)
 class Reached:
     """One new token in each row, which looks at itself and what its row has remembered: the first places of a cache."""

@@ -119,6 +119,29 @@ def confusion_matrix(counts: np.ndarray, labels: Sequence[str], note: str = "") 
     return Plot(1.4 + 0.42 * len(labels), draw, note, "predicted", "true")
 
 
+def heat_map(weights: np.ndarray, rows: Sequence[str], columns: Sequence[str], title: str = "") -> Plot:
+    """Numbers from 0 to 1 [rows, columns], darker where they are large."""
+
+    def draw(axes: Axes) -> None:
+        axes.imshow(weights, cmap="Oranges", vmin=0, vmax=1, aspect="auto")
+        axes.set_xticks(range(len(columns)), columns, rotation=90, fontsize=7)
+        axes.set_yticks(range(len(rows)), rows, fontsize=7)
+        axes.set_title(title, fontsize=11, loc="left")
+
+    return Plot(1.8 + 0.16 * len(rows), draw)
+
+
+def token_bars(tokens: Sequence[str], numbers: np.ndarray, title: str = "") -> Plot:
+    """A bar over each token, in their order."""
+
+    def draw(axes: Axes) -> None:
+        axes.bar(range(len(tokens)), numbers, color=BLUE, width=0.7)
+        axes.set_xticks(range(len(tokens)), tokens, rotation=90, fontsize=7)
+        axes.set_title(title, fontsize=11, loc="left")
+
+    return Plot(3.0, draw)
+
+
 def scatter(true: Sequence[float], predicted: Sequence[float], note: str = "") -> Plot:
     """A point for each example; dotted: where predictions are right."""
 

@@ -130,11 +130,14 @@ def flops_of(recipe: Recipe, model: Model) -> tuple[float, float]:
     """
     positions = positions_in(recipe)
     table = sum(p.numel() for p in model.heads["tokens"].parameters() if p.dim() > 1)
-    attention = 0.0
     if blocks := layers(model):
         windows = getattr(model.network, "windows", [None] * len(blocks))
         attention = 12 * model.network.width * sum(scores(positions, window) for window in windows) / positions
-    return 6 * (matrices(model.network) + guessed(recipe) * table) + attention, attention
+        again = getattr(recipe.network, "passes", 1) - 1  # blocks that are gone through once more each time
+        attention *= again + 1
+        inside = again * sum(matrices(block) for block in blocks)
+        return 6 * (matrices(model.network) + inside + guessed(recipe) * table) + attention, attention
+    return 6 * (matrices(model.network) + guessed(recipe) * table), 0.0
 
 
 def matrices(network: nn.Module) -> int:

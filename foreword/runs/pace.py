@@ -132,7 +132,7 @@ def _in_parts(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Ha
         cost.backward()
 
     head = _seconds(guessing, hardware) * guessed(recipe) * needs.positions / GUESSES
-    return needs.positions / (sum(took[pattern] for pattern in seen) + head)
+    return needs.positions / (spec.passes * sum(took[pattern] for pattern in seen) + head)
 
 
 def _seconds(work: Callable[[], object], hardware: Hardware, calls: int = 6) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from foreword.assembly import loader
-from foreword.assembly.build import check_marks, check_tokenizer, model_for
+from foreword.assembly.build import check_marks, check_memory, check_tokenizer, model_for
 from foreword.assembly.recipe import Recipe, kind
 from foreword.assembly.token_vectors import said, start_tokens
 from foreword.basics.files import JsonObject, cache_folder
@@ -32,6 +32,7 @@ from foreword.batches.stream import Stream
 from foreword.networks.base import Model
 from foreword.runs.card import card
 from foreword.runs.folder import RunFolder
+from foreword.runs.halves import Halves
 from foreword.runs.loop import Evaluation, RunLoop, check_same
 from foreword.runs.starting import check_same_start, start_from
 from foreword.tokens.tokenizer import Tokenizer
@@ -46,27 +47,32 @@ def train(
     out: Path,
     tensorboard: bool = False,
     hardware: Hardware | None = None,
-    start: Path | None = None,
+    start: Path | Halves | None = None,
     ask: Ask | None = None,
 ) -> RunFolder:
     """Train until the recipe's budget is spent. A run that stopped before goes on from its last checkpoint.
 
-    `start`: a run or model folder whose weights are the first. `ask`: called at each evaluation; metrics.jsonl keeps its answer.
+    `start`: a run or model folder whose weights are the first, or one for each half of an
+    encoder-decoder. `ask`: called at each evaluation; metrics.jsonl keeps its answer.
     """
     store, valid = open_data(data, "train"), open_if_there(data, "valid")
     recipe = with_own_vectors(recipe, store, hardware)
     check_tokenizer(recipe, store.tokenizer, str(store.folder))
     check_marks(recipe, stores_of(store))
+    check_memory(recipe, stores_of(store))
     check_same(hardware, recipe, store.data)
     run = RunFolder(out)
     loop = text_run(recipe, store, valid, run, hardware, ask)  # what can be wrong is found before the folder is made
-    begun = start_from(start, recipe, loop.model, loop.tokenizer) if start else {}
+    if isinstance(start, Halves):
+        begun = start.give(loop.model, loop.tokenizer)
+    else:
+        begun = start_from(start, recipe, loop.model, loop.tokenizer) if start else {}
     loop.ranks.check_same({"the weights to begin with": str(begun)})
     check_same_start(run, begun)
     with loop.ranks.first_rank_first():
         if not run.claim(recipe, store.data) and begun:
             run.sign(start=begun)
-            say(f"{out}: trains {start} further")
+            say(f"{out}: trains {begun['path']} further")
     loop.resume()
     ended = loop.trainer.spent() >= 1.0 or loop.trainer.progress.halving.get("over")
     if run.passport().get("finished") and ended:

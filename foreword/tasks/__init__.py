@@ -17,9 +17,12 @@ SOURCES = Registry(
         "race": "foreword.tasks.formats.race:Race",
         "conll": "foreword.tasks.formats.conll:Conll",
         "slashed": "foreword.tasks.formats.conll:Slashed",
+        "babi": "foreword.tasks.formats.babi:Babi",
         "arithmetic": "foreword.tasks.generators.arithmetic:Arithmetic",
         "scramble": "foreword.tasks.generators.scramble:Scramble",
         "endings": "foreword.tasks.generators.endings:Endings",
+        "symbols": "foreword.tasks.generators.symbols:Symbols",
+        "stories": "foreword.tasks.generators.stories:Stories",
     },
 )
 

@@ -51,6 +51,7 @@ class TaskSpec(Spec):
     learn: LabelledKind | None = None  # what is learned from its labels; a task may only be asked
     hub: Hub | None = None  # the same data at huggingface.co
     submission: Submission | None = None
+    fails: float | None = None  # a share of wrong answers above which a task counts as failed (bAbI)
     split: str = "test"  # what is asked
     shots: int = 0  # solved examples before each question, unless --shots says another number
     shots_from: str = "train"  # where they are drawn

@@ -136,3 +136,13 @@ def test_the_shift_is_a_double_loop_over_queries_and_keys(memory, untied, furthe
                 wanted = (q[0, head, i] + biases.content[head]) @ k[0, head, j]
                 wanted = wanted + (q[0, head, i] + biases.place[head]) @ place
                 assert torch.allclose(found[0, head, i, j], wanted * size**-0.5, atol=1e-5), (head, i, j)
+
+
+def test_a_memory_longer_than_the_text_is_refused(stores, tmp_path):
+    from foreword.basics.messages import Fault
+    from foreword.runs.train import train
+    from tests.tiny import tiny
+
+    with pytest.raises(Fault, match="a memory of 10,000,000 positions is longer than the text"):
+        train(tiny("transformer-xl", "network.memory=10000000"), stores["byte_bpe"], tmp_path / "run")
+    assert not (tmp_path / "run").exists()
