@@ -100,23 +100,30 @@ def of_model(
 ) -> Report:
     from foreword import load
     from foreword.basics.messages import Fault
-
-    if near:
-        from foreword.compare import in_context
-
-        if not texts:
-            raise Fault("--near compares a word in sentences.", f'Give them:  --near {near} --text "..." --text "..."')
-        return in_context.report(load(model), near, texts, in_context.to_search(model, task), layer)
-    if task is None:
-        raise Fault(f"{model} is probed on a task.", f"Name one:  foreword probe {model} sst2")
+    from foreword.model import LoadedModel
     from foreword.transfer.label_subset import label_subset
 
-    task = label_subset(task, labels if labels < len(task.train) else None, 0)
+    if near and not texts:
+        raise Fault("--near compares a word in sentences.", f'Give them:  --near {near} --text "..." --text "..."')
+    if not near and task is None:
+        raise Fault(f"{model} is probed on a task.", f"Name one:  foreword probe {model} sst2")
     opened = load(model)
+    if near and isinstance(opened, LoadedModel):
+        from foreword.compare import in_context
+
+        return in_context.report(opened, near, texts, in_context.to_search(model, task), layer)
+    if near or task is None:
+        raise Fault(f"{model} is a table of vectors: a word has one, wherever it stands.")
+    task = label_subset(task, labels if labels < len(task.train) else None, 0)
     if as_map:
         from foreword.compare import text_map
 
         return text_map.draw(opened.embed, task, model)
+    if not isinstance(opened, LoadedModel):
+        raise Fault(
+            f"{model} is a table of vectors: it has no layers and no units.",
+            f"foreword probe {model} {task.name} --map",
+        )
     if units:
         from foreword.compare import units as search
 
