@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -173,7 +173,7 @@ class LoadedModel(TrainedModel):
         if isinstance(settings.get("stop"), str):
             settings["stop"] = (settings["stop"],)
         if clamp := settings.pop("clamp", None):
-            with self._clamped(clamp):
+            with self.clamped(clamp):
                 return self.continuations(prompt, n, stream, **settings)
         beam: dict[str, Any] = {key: settings.pop(key) for key in ("beam", "length_penalty") if key in settings}
         how = Sampling(**{**settings, "stop": tuple(settings.get("stop", ()))})
@@ -195,8 +195,10 @@ class LoadedModel(TrainedModel):
                 )
         return self._continued(self.language_model, prompts, n, how, beam, stream)
 
-    def _clamped(self, values: Mapping[int, float]) -> AbstractContextManager[None]:
-        """Units of what is carried from token to token keep these values."""
+    def clamped(self, values: Mapping[int, float]) -> AbstractContextManager[None]:
+        """While it lasts, units of what is carried from token to token keep these values."""
+        if not values:
+            return nullcontext()
         network = self.with_heads.network
         units = network.units(network(Inputs(torch.zeros(1, 1, dtype=torch.int64))).state)
         if units is None:

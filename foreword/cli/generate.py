@@ -50,8 +50,11 @@ def generate(
     models_there(model)
     from foreword.model import load
 
+    held = dict(map(clamped, clamp or []))
     opened = load(model, precision)
     opened.need("generate")
+    with opened.clamped(held):
+        pass  # a unit that is not there is said before anything is written
     given = prompts or [""]
     live = len(given) == 1 and n == 1 and not as_json
 
@@ -73,7 +76,7 @@ def generate(
         repetition_penalty=repetition_penalty,
         stop=tuple(stop or ()),
         seed=seed,
-        clamp=dict(map(clamped, clamp or [])),
+        clamp=held,
     )
     if live:
         print()
