@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator
 
 from foreword.assembly import loader
 from foreword.basics.files import JsonObject, write_text
@@ -20,7 +23,7 @@ class Start(Spec):
     """What a network begins with: a recipe (with its size: lstm:laptop) that learns from the text first."""
 
     recipe: str
-    budget: str = ""
+    budget: Annotated[str, BeforeValidator(str)] = ""
     set: JsonObject = {}
 
 

@@ -39,7 +39,7 @@ def write(path: Path, form: str, texts: Sequence[str], layers: Sequence[Sequence
     path.parent.mkdir(parents=True, exist_ok=True)
     if form == "npz":
         with open(path, "wb") as file:
-            np.savez_compressed(file, sentence_to_index=np.asarray(index), **arrays)
+            np.savez_compressed(file, allow_pickle=False, sentence_to_index=np.asarray(index), **arrays)
         return path
     with needed("h5py", "features", "an HDF5 file needs").File(path, "w") as file:
         for name, array in arrays.items():

@@ -52,7 +52,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         'tokenizer={ kind = "word" }',
         "batches.length=24",
         "training.optimizer.learning_rate=1e-2",
-        'training.budget="600"',
+        "network.initial.scaled=true",
+        'training.budget="1200"',
     ]
     recipe = loader.load("mlstm", "laptop", settings)
     build_store([folder / "text.txt"], folder / "store", recipe.tokenizer, documents="line", workers=1)
