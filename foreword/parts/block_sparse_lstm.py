@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from foreword.basics.registry import Registry
 from foreword.parts import LINEAR
-from foreword.parts.cells import CellSpec, State
+from foreword.parts.cells import CellSpec, Hold, State, held
 from foreword.parts.linear import BlockSparseLinear, BlockSparseSpec, LinearSpec
 
 
@@ -38,6 +38,8 @@ class BlockSparseLstmCell(CellSpec):
 
 
 class BlockSparseLstm(nn.Module):
+    hold: Hold | None = None
+
     def __init__(self, spec: BlockSparseLstmCell, inputs: int, width: int):
         super().__init__()
         self.width, self.forget_bias = width, spec.forget_bias
@@ -72,7 +74,7 @@ class BlockSparseLstm(nn.Module):
                 hidden = norm(step(hidden))
                 hidden = hidden * times if number == 0 else (hidden + plus if number == 1 else hidden).relu()
             i, f, o, u = (norm(gate(hidden)) for gate, norm in zip(self.gates, self.gate_norms))
-            cell = f.sigmoid() * cell + i.sigmoid() * u.tanh()
+            cell = held(self.hold, f.sigmoid() * cell + i.sigmoid() * u.tanh())
             hidden = o.sigmoid() * cell.tanh()
             outputs.append(hidden)
         return torch.stack(outputs), (hidden, cell)

@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from foreword.parts.block_sparse_lstm import BlockSparseLstmCell
+from foreword.parts.cells import carried
 from foreword.parts.layouts import Balanced, BarabasiAlbert, Diagonal, Full, WattsStrogatz, mixing_steps
 from foreword.parts.linear import BlockSparseLinear, BlockSparseSpec, DenseSpec
 
@@ -227,3 +228,14 @@ def test_blocks_that_do_not_divide_are_refused():
     assert spec.misfits(64, 96)[0][0] == "layout"
     assert "blocks of 32 do not divide" in BlockSparseLstmCell().misfits(100, 64, 1)[0][1]
     assert WattsStrogatz(neighbours=3).faults()
+
+
+def test_a_held_unit_is_held_in_this_cell_too():
+    torch.manual_seed(0)
+    cell = BlockSparseLstmCell(steps=2, linear=DenseSpec()).build(32, 8, 1)
+    x = torch.randn(2, 3, 8)
+    free = cell(x, cell.start(2, x))[0][0]
+    cell.hold({0: lambda units: torch.full_like(units, 0.25)})
+    (out,), after = cell(x, cell.start(2, x))
+    assert torch.equal(carried(after)[0], torch.full((2, 32), 0.25))
+    assert not torch.allclose(out, free)
