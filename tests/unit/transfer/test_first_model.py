@@ -170,7 +170,7 @@ def test_what_is_tested_on_teaches_nothing_and_other_kinds_are_refused(files, mo
     assert not seen  # nothing is left of the text
     (files / "vectors.txt").write_text("good 1 2\nbad 2 1\n", encoding="utf-8")
     with pytest.raises(Fault, match="is a file of vectors"):
-        fit_labels(str(files / "vectors.txt"), task, files / "other", Wish())
+        fit_labels(str(files / "vectors.txt"), task, files / "other", LabelledFit())
     other = replace(task, learn=task.learn.model_copy(update={"kind": "pair"}))
     with pytest.raises(Fault, match="learns to label single texts"):
         fit_labels(str(files / "w2v"), other, files / "other", LabelledFit())
