@@ -21,9 +21,20 @@ class TaskRow(Row):
 
 
 class TaskCutter:
-    """An epoch is every mini-batch of every task once. Those of a task are of equal size, but for one row."""
+    """An epoch is every mini-batch of every task once. Those of a task are of equal size, but for one row.
 
-    def __init__(self, encoded: Mapping[str, Sequence[EncodedExample]], batch_size: int, seed: int):
+    `limit`: no task counts for more examples than this; `temperature`: shares are to the power of one over it, and the higher
+    it is, the more equal they are (Raffel et al. 2019, section 3.5.2). An epoch then has as many batches as before the power.
+    """
+
+    def __init__(
+        self,
+        encoded: Mapping[str, Sequence[EncodedExample]],
+        batch_size: int,
+        seed: int,
+        limit: int | None = None,
+        temperature: float = 1.0,
+    ):
         self.encoded, self.batch_size, self.seed = dict(encoded), batch_size, seed
         self.names = list(self.encoded)
         self.orders = {
@@ -31,6 +42,11 @@ class TaskCutter:
             for name, some in self.encoded.items()
         }
         self.counts = {name: -(-len(some) // batch_size) for name, some in self.encoded.items()}  # batches of an epoch
+        self.mixed = limit is not None or temperature != 1.0
+        if self.mixed:
+            shares = mixing_rates([len(some) for some in self.encoded.values()], limit, temperature)
+            wanted = sum(-(-min(len(some), limit or len(some)) // batch_size) for some in self.encoded.values())
+            self.counts = {name: max(1, round(wanted * share)) for name, share in zip(self.names, shares)}
         self.ends = np.cumsum(list(self.counts.values()))
         self.steps = int(self.ends[-1])
         self.epoch = float(self.steps)
@@ -44,6 +60,9 @@ class TaskCutter:
         name = self.names[task]
         count, examples = self.counts[name], len(self.encoded[name])
         within = drawn - int(self.ends[task]) + count
+        if self.mixed:
+            start = (epoch * count + within) * self.batch_size
+            return name, start, start + self.batch_size
         first = epoch * examples
         return name, first + within * examples // count, first + (within + 1) * examples // count
 
@@ -62,3 +81,9 @@ class TaskCutter:
                 "Train with fewer processes, or leave that task out.",
             )
         return found
+
+
+def mixing_rates(sizes: Sequence[int], limit: int | None, temperature: float) -> list[float]:
+    """The share of each task in what is read: of its examples, of which no more than `limit` count."""
+    raised = [min(size, limit or size) ** (1 / temperature) for size in sizes]
+    return [one / sum(raised) for one in raised]

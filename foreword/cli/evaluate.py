@@ -80,7 +80,8 @@ def evaluate(
     """Bits per byte of whole documents: every token scored once, what it could see printed with the number.
 
     Of models that fill gaps, nats per hidden token (--hidden 0.15), or entities hidden as a whole: a .jsonl of
-    {"text": ..., "entities": [[first, past the last]]}.
+    {"text": ..., "entities": [[first, past the last]]}. Of models that embed, how well their vectors rank candidates: a
+    .jsonl of {"query": ..., "candidate": ..., "relevance": 1}.
     Or tasks (`foreword list tasks`): accuracy and the like, with intervals, chance and shots. `foreword test` scores
     fine-tuned runs, `foreword dialogue` replies.
     """
@@ -95,6 +96,9 @@ def evaluate(
     refuse_others(models)
     if cloze := [word for word in models if is_cloze_file(word)]:
         ask_cloze([word for word in models if word not in cloze], cloze).show(as_json)
+        return
+    if queries := [word for word in models if is_candidates_file(word)]:
+        rank_candidates([word for word in models if word not in queries], queries).show(as_json)
         return
     words = sort_words(models)
     models_there(*words.models)
@@ -176,6 +180,25 @@ def ask_cloze(models: list[str], files: list[str]) -> Report:
     for one in opened.values():
         one.need("fill")
     return report(opened, [Path(file) for file in files])
+
+
+def is_candidates_file(word: str) -> bool:
+    if not word.endswith(".jsonl") or not Path(word).is_file():
+        return False
+    from foreword.evaluate.ranking import is_candidates
+
+    return is_candidates(Path(word))
+
+
+def rank_candidates(models: list[str], files: list[str]) -> Report:
+    """Candidates in the order of how alike their vectors are to the query's; nothing is learned."""
+    models_there(*models)
+    if not models:
+        raise typer.BadParameter("give at least one run or model folder")
+    from foreword.evaluate.ranking import report
+    from foreword.model import load
+
+    return report({path: load(path) for path in models}, [Path(file) for file in files])
 
 
 def ranks_pool(workers: int | None, cluster: str) -> Pool | None:

@@ -43,6 +43,7 @@ LABELLED = Registry(
         "rank": "foreword.objectives.rank:Rank",
         "read_along": "foreword.objectives.read_along:ReadAlong",
         "stepwise": "foreword.objectives.stepwise:Stepwise",
+        "text_to_text": "foreword.objectives.text_to_text:TextToText",
         "by_task": "foreword.objectives.by_task:ByTask",
     },
 )

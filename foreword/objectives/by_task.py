@@ -33,6 +33,8 @@ class ByTask(Several):
     names: list[str] = []
     tasks: list[SerializeAsAny[Objective]] = []
     pairs: Literal["stepwise", "classify"] = "stepwise"  # the head for classes of pairs: in steps, or one layer
+    limit: int | None = None  # examples that a task counts for at most in the mixture; all by default
+    temperature: float = 1.0  # of the mixture: the higher, the more equal the shares of the tasks
     dropouts: dict[str, float] = {}  # before the last layer of a head, by the name of its task
 
     @property
@@ -41,6 +43,8 @@ class ByTask(Several):
 
     def faults(self) -> list[tuple[str, str]]:
         found = self.member_faults("tasks") + name_faults(self.names, self.tasks)
+        if self.temperature <= 0 or (self.limit or 1) < 1:
+            found.append(("temperature", "temperature must be above 0, and limit at least 1."))
         if wrong := [name for name in self.names if not name or "." in name]:
             found.append(("names", f"a name must have a letter and no full stop (it says {wrong})."))
         return found
@@ -56,7 +60,7 @@ class ByTask(Several):
 
     def alone(self, model: Model, name: str) -> Model:
         """The trunk and the heads of one task, as its objective knows them."""
-        task, own = self.task(name), head_of(name)
+        task, own = self.task(name), self.head(name)
         if isinstance(task, FromExamples):
             return Model(model.network, {task.name: model.heads[own]})
         return Model(
@@ -64,15 +68,22 @@ class ByTask(Several):
             {key.removeprefix(f"{own}:"): head for key, head in model.heads.items() if key.startswith(f"{own}:")},
         )
 
+    def head(self, name: str) -> str:
+        """What the head of a task is called; tasks that answer in text share that of the tokens."""
+        task = self.task(name)
+        return task.name if isinstance(task, FromExamples) and task.shared else head_of(name)
+
     def abilities(self) -> dict[str, frozenset[str]]:
         return {
-            head_of(name): frozenset({"predict"}) for name in self.names if isinstance(self.task(name), FromExamples)
+            self.head(name): frozenset({"predict"}) for name in self.names if isinstance(self.task(name), FromExamples)
         }
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
         found: dict[str, nn.Module] = {}
         for name, task in zip(self.names, self.tasks):
-            made, own = task.heads(network, token_head), head_of(name)
+            made, own = task.heads(network, token_head), self.head(name)
+            if own in found:
+                continue
             found |= {own if isinstance(task, FromExamples) else f"{own}:{key}": head for key, head in made.items()}
         return found
 

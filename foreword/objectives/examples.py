@@ -81,6 +81,7 @@ class FromExamples(Objective):
     pipeline: ClassVar[str] = ""  # what the Hugging Face hub calls such models
     problem_type: ClassVar[str] = ""  # in the config of their sequence classifiers
     outputs: ClassVar[int] = 2  # of the head, where labels do not say it
+    shared: ClassVar[bool] = False  # several tasks have one head, that of the tokens
     reading: Reading = "first"
     dropout: float = 0.1  # before the last layer of the head
     tells_padding: bool = False  # and which text is which, also to a causal network: for what reads its vectors

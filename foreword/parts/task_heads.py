@@ -9,8 +9,9 @@ from torch import Tensor, nn
 
 from foreword.kernels.elementwise import Dropout
 
-# where a sequence is read off: a bidirectional network, a causal one, and one that looks both ways and has [cls] behind (XLNet)
-Reading = Literal["first", "last", "end"]
+# where a sequence is read off: a bidirectional network, a causal one, one that looks both ways and has [cls] behind
+# (XLNet), and one that writes its answer
+Reading = Literal["first", "last", "end", "text"]
 # the vector there, or the mean of all: a small network puts little into one place; "ends": beside it the mean of the tokens' own
 Read = Literal["place", "mean", "ends"]
 

@@ -101,7 +101,8 @@ def confusion(true: Sequence[str], predicted: Sequence[str], labels: Sequence[st
     place = {label: number for number, label in enumerate(labels)}
     found = np.zeros((len(place), len(place)), np.int64)
     for one, other in zip(true, predicted, strict=True):
-        found[place[one], place[other]] += 1
+        if other in place:  # a text that was written may be no label at all
+            found[place[one], place[other]] += 1
     return found
 
 

@@ -35,6 +35,9 @@ from foreword.tasks.text_match import character_exact, character_f1, exact_match
 Judge = Callable[[Sequence[Example], Sequence[Prediction]], list[Any]]
 
 
+CUT = 10  # candidates of a query that NDCG looks at
+
+
 # --- from examples and predictions to what a metric adds up -----------------------------------------------------------
 
 
@@ -71,15 +74,15 @@ def _tags_right(example: Example, guess: Prediction) -> tuple[int, int]:
     return sum(gold == said for gold, said in zip(example.tags, guess)), len(example.tags)
 
 
-def _ranked(worth: Callable[[np.ndarray], float]) -> Judge:
+def _ranked(worth: Callable[[np.ndarray], float], graded: bool = False) -> Judge:
     """One number for each query with a relevant candidate. Equal scores are ordered against us: saying nothing earns nothing."""
 
     def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
         groups: dict[str, list[tuple[float, float]]] = {}
         for example, score in zip(examples, predictions):
             groups.setdefault(example.group, []).append((-float(score), example.number))
-        found = [np.asarray([label > 0 for _, label in sorted(group)]) for group in groups.values()]
-        return [worth(relevant) for relevant in found if relevant.any()]
+        found = [np.asarray([label for _, label in sorted(group)]) for group in groups.values()]
+        return [worth(labels if graded else labels > 0) for labels in found if (labels > 0).any()]
 
     return judge
 
@@ -92,6 +95,15 @@ def average_precision(relevant: np.ndarray) -> float:
 
 def reciprocal_rank(relevant: np.ndarray) -> float:
     return 1 / (1 + int(np.argmax(relevant)))
+
+
+def discounted_gain(labels: np.ndarray) -> float:
+    """NDCG at 10: two to the power of each label less one, divided by the logarithm of its place, beside the best order's."""
+
+    def gain(ordered: np.ndarray) -> float:
+        return float(((2.0 ** ordered[:CUT] - 1) / np.log2(np.arange(2, len(ordered[:CUT]) + 2))).sum())
+
+    return gain(np.maximum(labels, 0.0)) / gain(np.sort(np.maximum(labels, 0.0))[::-1])
 
 
 @dataclass(frozen=True)
@@ -123,6 +135,7 @@ METRICS: dict[str, Callable[[Sequence[str]], Measure]] = {
     "entity_f1": lambda labels: Measure(Shared(), _each(_names_found)),
     "tag_accuracy": lambda labels: Measure(Ratio(), _each(_tags_right)),
     "map": lambda labels: Measure(Mean(), _ranked(average_precision)),
+    "ndcg@10": lambda labels: Measure(Mean(), _ranked(discounted_gain, graded=True)),
     "mrr": lambda labels: Measure(Mean(), _ranked(reciprocal_rank)),
 }
 

@@ -232,6 +232,14 @@ def unlabelled(path: Path, learn: LabelledKind, columns: Sequence[str] = ()) -> 
     return read.examples
 
 
+def labelled(path: Path, learn: LabelledKind, rows: Sequence[Any]) -> list[Example]:
+    """The examples of a file with their labels, to be judged as they are: nothing is split."""
+    read = _read(learn, Rows(str(path), list(rows)))
+    if read.faults:
+        raise Faults(_shortened(read.faults))
+    return read.examples
+
+
 def part(examples: Iterable[Example], groups: Iterable[str], missing: tuple[str, ...]) -> dict[str, list[Example]]:
     """Train and the missing splits, cut so that a group is never in two of them and nothing depends on the order of rows.
 

@@ -14,6 +14,7 @@ INPUT_FORMATS = Registry(
         "window": "foreword.transfer.encoding:GptFormat",
         "hybrid_transformer": "foreword.transfer.encoding:BertFormat",
         "bidirectional_transformer": "foreword.transfer.encoding:BertFormat",
+        "encoder_decoder": "foreword.transfer.encoding:TextFormat",
         "two_stream_transformer": "foreword.transfer.encoding:XLNetFormat",
     },
 )

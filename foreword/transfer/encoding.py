@@ -129,6 +129,22 @@ class XLNetFormat(BertFormat):
         return EncodedText(*with_class_last(texts, tokenizer))
 
 
+class TextFormat(InputFormat):
+    """The text and its end: the answer is written (Raffel et al. 2019, section 2.4)."""
+
+    reading: Reading = "text"
+    before = between = 0
+
+    def extended(self, tokenizer: Tokenizer) -> Tokenizer:
+        return tokenizer
+
+    def specials(self, texts: int) -> int:
+        return 1
+
+    def sequence(self, texts: Sequence[np.ndarray], tokenizer: Tokenizer) -> EncodedText:
+        return EncodedText(np.append(np.concatenate(texts), tokenizer.special("[end]")).astype(np.int64))
+
+
 def input_format_of(recipe: Recipe) -> InputFormat:
     """How the recipe's network reads examples."""
     name = kind(trunk_of(recipe.network))

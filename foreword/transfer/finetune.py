@@ -16,12 +16,12 @@ from foreword.training.hardware import Hardware
 from foreword.transfer import features
 from foreword.transfer.encoding import UNLIMITED, input_format_of
 from foreword.transfer.initial_weights import continued_objective
-from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.kinds import learned_as
 from foreword.transfer.labelled_run import completed, labelled_run, opened
 from foreword.transfer.tuning import Tuning
 
 # Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3; Yang et al. 2019, on SQuAD
-RATES = {"last": 6.25e-5, "first": 5e-5, "end": 3e-5}
+RATES = {"last": 6.25e-5, "first": 5e-5, "end": 3e-5, "text": 1e-3}
 PUBLISHED = 768  # the width of the networks these rates are for
 DROPOUT = 0.1  # before the last layer of the head, in both
 EVALUATIONS = 10  # of a run at most: an epoch of few labels is a step or two, and dev is not
@@ -46,7 +46,12 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
         features.check(how.aux, how.layers)
     rate = how.learning_rate or RATES[input_format.reading] * max(1.0, PUBLISHED / trunk["width"])
     learning = {"optimizer": {"kind": "adamw", "learning_rate": rate}, "schedule": {"kind": "linear", "warmup": 0.1}}
-    fresh = transfer_kind_of(task.kind).objective(task.labels, input_format.reading, DROPOUT, task.train)
+    if input_format.reading == "text":  # T5's: steps are shares of each weight, whatever the width
+        rate = how.learning_rate or RATES["text"]
+        learning = {"optimizer": {"kind": "adafactor", "learning_rate": rate}, "schedule": {"kind": "constant"}}
+    fresh = learned_as(task.learn, task.name, loaded.recipe).objective(
+        task.labels, input_format.reading, DROPOUT, task.train
+    )
     objective = continued_objective(loaded, fresh).model_dump(mode="json")
     objective["tells_padding"] = frozen
     if trunk.get("tokens_from") and "read" in objective and not frozen:

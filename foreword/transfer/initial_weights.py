@@ -16,7 +16,7 @@ from foreword.exchange.family import task_of
 from foreword.exchange.hugging_face import Loaded, network_of
 from foreword.networks.base import Model
 from foreword.networks.features import Features
-from foreword.objectives.by_task import ByTask, head_of
+from foreword.objectives.by_task import ByTask
 from foreword.objectives.examples import FromExamples
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.memory import free_memory
@@ -66,7 +66,7 @@ def _heads(recipe: Recipe) -> dict[str, tuple[str, tuple[str, ...]]]:
     if task is None:
         return {}
     together = isinstance(task, ByTask)
-    several = {head_of(name): task.of(name) for name in task.names} if together else {task.name: task}
+    several = {task.head(name): task.of(name) for name in task.names} if together else {task.name: task}
     return {name: (one.name, tuple(getattr(one, "labels", ()))) for name, one in several.items()}
 
 

@@ -35,7 +35,7 @@ from foreword.training.hardware import Hardware
 from foreword.transfer.encoding import Encoder, input_format_of
 from foreword.transfer.inference import ExampleReader
 from foreword.transfer.initial_weights import fingerprint, initial_model
-from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.kinds import learned_as
 from foreword.transfer.kinds.base import TransferKind, prediction_record
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.model_card import card, shared_card
@@ -118,7 +118,10 @@ def labelled_run(
     check_same(hardware, recipe, contents_of(tasks))
     workload = LabelledWorkload(recipe, tasks, Encoder(input_format, tokenizer, recipe.batches), how)
     trained, order = {one.name: one.train for one in workload.subjects}, (spec.batch_size, spec.seed)
-    cutter: Cutter = TaskCutter(trained, *order) if workload.together else recipe.batches.of(trained[""], *order)
+    mixed = workload.together
+    cutter: Cutter = (
+        TaskCutter(trained, *order, mixed.limit, mixed.temperature) if mixed else recipe.batches.of(trained[""], *order)
+    )
     model = initial_model(recipe, loaded, tokenizer, how.init, how.layers)
     loop = RunLoop(recipe, model, tokenizer, cutter, workload, run, hardware, how.patience)
     if (
@@ -180,7 +183,7 @@ class LabelledWorkload:
         self.subjects = [self._subject(name, task) for name, task in zip(names, tasks, strict=True)]
 
     def _subject(self, name: str, task: LabelledTask) -> Subject:
-        kind = transfer_kind_of(task.kind)
+        kind = learned_as(task.learn, task.name, self.recipe)
         objective = self.together.of(name) if self.together else task_of(self.recipe)
         # test too: what cannot be read is said before anything is learned
         train, dev, _ = (kind.encode(some, task.labels, self.encoder) for some in (task.train, task.dev, task.test))

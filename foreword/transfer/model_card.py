@@ -12,6 +12,7 @@ from foreword.training.trainer import Progress
 
 READ = {
     "first": "`[CLS] A [SEP] B [SEP]`, as its tokenizer makes it",
+    "text": "the name of the task, then each text behind the name of its column; the answer is written",
     "end": "`A <sep> B <sep> <cls>`, in the words of its tokenizer",
     "last": "`<|start|> A <|delimiter|> B <|extract|>`, as its tokenizer makes it; a similarity is the sum over both orders",
 }

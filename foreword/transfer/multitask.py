@@ -20,9 +20,9 @@ from foreword.runs.folder import RunFolder
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
 from foreword.transfer.encoding import UNLIMITED, input_format_of
-from foreword.transfer.finetune import DROPOUT
+from foreword.transfer.finetune import DROPOUT, RATES
 from foreword.transfer.initial_weights import continued_objective
-from foreword.transfer.kinds import transfer_kind_of
+from foreword.transfer.kinds import learned_as, transfer_kind_of
 from foreword.transfer.labelled_run import completed, labelled_run, opened
 from foreword.transfer.tuning import Tuning
 
@@ -67,6 +67,11 @@ def recipe_for_tasks(
     network, training = values["network"], recipe.training.model_dump(mode="json", exclude_none=True)
     wider = getattr(recipe.network, "width", 0) / network["width"]  # a narrower network bears a larger rate
     training["optimizer"]["learning_rate"] *= max(1.0, wider)
+    if reading == "text":
+        training |= {
+            "optimizer": {"kind": "adafactor", "learning_rate": RATES["text"]},
+            "schedule": {"kind": "constant"},
+        }
     values["objective"] = said.model_copy(update={"names": names, "tasks": objectives}).model_dump(mode="json")
     values["batches"] = {"kind": "examples"} | ({} if network.get("context") else {"length": UNLIMITED})
     values["training"] = training
@@ -75,7 +80,7 @@ def recipe_for_tasks(
 
 def _objective(said: ByTask, loaded: Loaded, task: LabelledTask, reading: Reading) -> FromExamples:
     """A causal network does not know where each text of a pair stands: it has the one layer."""
-    fresh = transfer_kind_of(task.kind).objective(task.labels, reading, DROPOUT, task.train)
+    fresh = learned_as(task.learn, task.name, loaded.recipe).objective(task.labels, reading, DROPOUT, task.train)
     made = continued_objective(loaded, fresh)
     values = made.model_dump(mode="json")
     if type(made).model_fields["dropout"].default:  # spans have none

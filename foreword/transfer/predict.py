@@ -26,7 +26,8 @@ from foreword.tasks.labelled_task import unlabelled
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.transfer.encoding import AROUND, BareFormat, Encoder, InputFormat, input_format_of
 from foreword.transfer.inference import Answers, ExampleReader
-from foreword.transfer.kinds import answered_by, transfer_kind_of
+from foreword.transfer.kinds import answered_by, learned_as, transfer_kind_of
+from foreword.transfer.kinds.base import TransferKind
 
 TWO_TEXTS = ("pair", "similarity", "rank")
 
@@ -104,9 +105,19 @@ class Predictor:
         assert isinstance(cut, Examples)
         self.kinds: Sequence[str] = (self.learn.kind,) if self.learn else answered_by(self.objective.kind)
         input_format = _way(self.loaded.recipe, self.loaded.tokenizer)
-        self.task_kind, self.tokenizer = transfer_kind_of(self.kinds[0]), input_format.extended(self.loaded.tokenizer)
+        self.task_kind, self.tokenizer = self._kind(), input_format.extended(self.loaded.tokenizer)
         self.labels: tuple[str, ...] = tuple(getattr(self.objective, "labels", ()))
         self.encoder = Encoder(input_format, self.tokenizer, cut)
+
+    def _kind(self) -> TransferKind:
+        if self.learn:
+            return learned_as(self.learn, self.name, self.loaded.recipe)
+        if not self.kinds:
+            raise Fault(
+                f"{self.name} writes its answers, and nothing says to which task.",
+                "Give the run it is of, or ask it:  foreword translate RUN FILE",
+            )
+        return transfer_kind_of(self.kinds[0])
 
     def examples(self, path: Path, columns: Sequence[str] = ()) -> list[Example]:
         """The examples of a file, which need no labels: columns as in training; of a .txt, every line is one."""

@@ -91,6 +91,18 @@ class LabelledKind(Templated):
         """Labels brought into the notation that is learned, in place, before they are checked; a note about it, or nothing."""
         return ""
 
+    def as_source(self, example: Example) -> str:
+        """All that is read of an example, as one text: each part behind its name (Raffel et al. 2019, section 2.4)."""
+        return " ".join(f"{name}: {text}" for name, text in zip(self.columns, example.texts))
+
+    def as_target(self, example: Example) -> str:
+        """The label, as a text that is to be written."""
+        return str(example.label)
+
+    def from_text(self, said: str, chance: float, example: Example, labels: Sequence[str]) -> Prediction:
+        """What was written, and how likely that was, as a prediction. What no label is called is wrong, not nearly right."""
+        return said
+
     def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], Prediction]:
         """The answer of knowing nothing but the labels of train: the commonest."""
         most = Counter(example.label for example in train).most_common(1)[0][0]

@@ -53,5 +53,17 @@ class MultipleChoice(AmongChoices, LabelledKind):
     def label_in(self, row: Row, read: Example) -> int:
         return self.right(row)
 
+    def as_source(self, example: Example) -> str:
+        texts = zip(("context", "question"), example.texts)
+        choices = ((f"choice{number}", text) for number, text in enumerate(example.choices, 1))
+        return " ".join(f"{name}: {text}" for name, text in (*texts, *choices))
+
+    def as_target(self, example: Example) -> str:
+        return f"choice{int(example.number) + 1}"
+
+    def from_text(self, said: str, chance: float, example: Example, labels: Sequence[str]) -> int:
+        offered = [f"choice{number}" for number in range(1, len(example.choices) + 1)]
+        return offered.index(said) if said in offered else -1
+
     def shuffled_labels(self, examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
         return [int(dice.integers(len(example.choices))) for example in examples]

@@ -49,6 +49,12 @@ class Ranking(LabelledKind):
         said = render(self.relevance, row).strip()
         return self.names[said] if said in self.names else number_in(self.relevance, row)
 
+    def as_target(self, example: Example) -> str:
+        return "true" if example.number > 0 else "false"
+
+    def from_text(self, said: str, chance: float, example: Example, labels: Sequence[str]) -> float:
+        return {"true": chance, "false": 1 - chance}.get(said, 0.0)
+
     def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], float]:
         return lambda example: 0.0
 

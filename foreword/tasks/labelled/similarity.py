@@ -45,6 +45,12 @@ class Similarity(LabelledKind):
     def label_in(self, row: Row, read: Example) -> float:
         return number_in(self.score, row)
 
+    def as_target(self, example: Example) -> str:
+        return f"{round(example.number * 5) / 5:.1f}"  # steps of 0.2, as annotators' means have them
+
+    def from_text(self, said: str, chance: float, example: Example, labels: Sequence[str]) -> float:
+        return float(said) if _is_number(said) else 0.0
+
     def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], float]:
         mean = float(np.mean([example.number for example in train]))
         return lambda example: mean

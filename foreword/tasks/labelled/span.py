@@ -11,6 +11,8 @@ from foreword.tasks.labelled.base import LabelledKind, WrongRow, filled
 from foreword.tasks.labelled.columns import Columns, field
 from foreword.tasks.template import Row, names, render, value
 
+UNANSWERABLE = "unanswerable"  # what is written where there is no answer
+
 
 class SpanExtraction(LabelledKind):
     """Which stretch of a text answers a question, if one does? The answers are a list of {text, start}."""
@@ -47,6 +49,12 @@ class SpanExtraction(LabelledKind):
 
     def group(self, example: Example, row: Row) -> str:
         return render(self.part_by, row) if self.part_by else example.texts[1]
+
+    def as_target(self, example: Example) -> str:
+        return example.references[0] or UNANSWERABLE
+
+    def from_text(self, said: str, chance: float, example: Example, labels: Sequence[str]) -> str:
+        return "" if said == UNANSWERABLE else said
 
     def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], str]:
         return lambda example: ""

@@ -73,6 +73,13 @@ class Tagging(LabelledKind):
             splits[split] = [replace(example, label=to_iob2(example.tags)) for example in examples]
         return "The tags are IOB1, where B- only separates two names; they were converted to IOB2, where it begins every name."
 
+    def as_target(self, example: Example) -> str:
+        return " ".join(example.tags)
+
+    def from_text(self, said: str, chance: float, example: Example, labels: Sequence[str]) -> list[str]:
+        tags = [tag if tag in labels else "O" for tag in said.split()][: len(example.words)]
+        return tags + ["O"] * (len(example.words) - len(tags))
+
     def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], list[str]]:
         most = Counter(tag for example in train for tag in example.tags).most_common(1)[0][0]
         return lambda example: [most] * len(example.words)
