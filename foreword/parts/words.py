@@ -84,6 +84,8 @@ class CharacterWords(nn.Module):
         """ids [...] -> [..., width]; each word is spelled once, however often it stands there."""
         if not self.training and not torch.is_grad_enabled() and len(self.letters) <= KEPT:
             return F.embedding(ids, self._kept())
+        if type(ids).__name__ == "FakeTensor":  # a plan asks for sizes: all words differ, and are as long as can be
+            return self.convolved(self.letters[ids.flatten()]).view(*ids.shape, -1)
         words, places = ids.unique(return_inverse=True)
         vectors = self.spell(self.letters[words])
         if drop:
@@ -92,8 +94,11 @@ class CharacterWords(nn.Module):
 
     def spell(self, letters: Tensor) -> Tensor:
         """letters [words, length] -> [words, width]"""
+        longest = int((letters != PAD).sum(1).max())
+        return self.convolved(letters[:, :longest])
+
+    def convolved(self, letters: Tensor) -> Tensor:
         there = letters != PAD
-        letters, there = letters[:, : int(there.sum(1).max())], there[:, : int(there.sum(1).max())]
         x = (self.bytes(letters.long()) * there[..., None]).transpose(1, 2)
         found = []
         for convolve in self.filters:

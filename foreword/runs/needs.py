@@ -15,6 +15,8 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault
 from foreword.networks.base import Inputs, Model
 from foreword.parts.block import layers
+from foreword.parts.block_attention import BlockLayout
+from foreword.parts.visible import Window
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.hardware import Hardware
 from foreword.training.memory import BACKWARD, kept_for_backward, rows_that_fit
@@ -146,8 +148,10 @@ def matrices(network: nn.Module) -> int:
     return sum(p.numel() for p in network.parameters() if p.dim() > 1 and id(p) not in tables)
 
 
-def scores(positions: int, window: int | None) -> int:
+def scores(positions: int, window: Window) -> int:
     """Pairs of a query and a key whose score is computed in a row: all, or block by block in a band (parts/visible.py)."""
+    if isinstance(window, BlockLayout):
+        return int(window.tied.sum()) * window.block**2
     if window is None or window >= positions:
         return positions**2
     return window**2 + 2 * window**2 * -(-(positions - window) // window)

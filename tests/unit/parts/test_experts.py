@@ -194,3 +194,17 @@ def test_a_transformer_of_experts_charges_their_balance_and_one_of_sparse_maps_i
             elif not list(part.children()) and list(part.parameters()):
                 part.load_state_dict(ours.state_dict())
     assert torch.allclose(made(ids).last, dense(ids).last, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["moe-lstm", "elmo", "big-lstm"])
+def test_published_sizes_pass_without_a_number(name):
+    """What a plan does: shapes go through the network, though who reads what, and which words differ, depends on numbers."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    from foreword.assembly.build import allotted
+    from foreword.networks.base import Inputs
+
+    recipe = loader.load(name)
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        network = allotted(shape_of(recipe, Vocabulary(1000, 0, ()))).network.train()
+        assert network(Inputs(torch.zeros(2, 7, dtype=torch.long))).last.shape == (2, 7, network.width)
