@@ -35,10 +35,13 @@ class Inputs:
     remembered: int | None = None  # positions of each row, from its first, that the next rows remember; None: all
 
     def rows(self, start: int, stop: int) -> Inputs:
-        return replace(self, **{name: value[start:stop] for name, value in self._tensors()})
+        return self._with({name: value[start:stop] for name, value in self._tensors()})
 
     def to(self, device: torch.device | str) -> Inputs:
-        return replace(self, **{name: value.to(device) for name, value in self._tensors()})
+        return self._with({name: value.to(device) for name, value in self._tensors()})
+
+    def _with(self, tensors: dict[str, Any]) -> Inputs:
+        return replace(self, **tensors)
 
     def _tensors(self) -> list[tuple[str, Tensor]]:
         return [(f.name, value) for f in fields(self) if isinstance(value := getattr(self, f.name), Tensor)]
@@ -131,7 +134,8 @@ class NetworkSpec(Spec):
             {} if dropout is None else {"dropout": 0.0 if isinstance(dropout, float) else type(dropout)()}
         )
         for name in ("between", "feedforward"):
-            if hasattr(part := getattr(self, name, None), "without_chance"):
+            part: Any = getattr(self, name, None)
+            if hasattr(part, "without_chance"):
                 still[name] = part.without_chance()
         return self.model_copy(update=still)
 

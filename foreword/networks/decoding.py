@@ -166,7 +166,10 @@ class Decoder(NeuralReader):
     def _program(self) -> Program | None:
         """The same in one call, if the network is frozen and there is a compiler."""
         network = self.network
-        return program_for(network.embeddings, network.blocks, network.norm, self.limit, network.windows)
+        bands = [window for window in network.windows if window is None or isinstance(window, int)]
+        if len(bands) < len(network.windows):  # a layout of blocks is not served
+            return None
+        return program_for(network.embeddings, network.blocks, network.norm, self.limit, bands)
 
     def _advance_full(self, tokens: np.ndarray, state: Reading) -> tuple[Tensor, Reading]:
         """The positions are used up: a row that is full reads its later half again and goes on from there."""

@@ -48,5 +48,5 @@ class DynamicReader(NeuralReader):
             with torch.no_grad():
                 for weight, slope in zip(self.weights, slopes):
                     if slope is not None:
-                        weight -= self.rate * slope
+                        weight.sub_(self.rate * slope)
         return np.concatenate(found)[start - 1 :] if found else np.zeros(0)

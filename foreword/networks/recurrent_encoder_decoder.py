@@ -74,7 +74,7 @@ class RecurrentEncoderDecoder(Network):
     """With a source: what is written from it. Without: `ids` as the encoder reads them, which are CoVe's vectors."""
 
     reads = frozenset({"ids", "real", "source", "source_real"})
-    reads_left_to_right = False  # type: ignore[assignment]  # the encoder is no language model
+    reads_left_to_right = False  # the encoder is no language model
 
     def __init__(self, spec: RecurrentEncoderDecoderSpec, vocabulary: int):
         super().__init__()

@@ -59,7 +59,7 @@ class Reader(nn.Module):
             there_first = (real.flip(1) if turned else real).int()
             places = there_first.argsort(dim=1, descending=True, stable=True)[..., None]
             places = x.size(1) - 1 - places if turned else places  # real words first, in the order they are read
-            made, _ = layer(x.gather(1, places.expand_as(x)).transpose(0, 1), layer.start(len(x), x))
+            made, _ = layer(x.gather(1, places.expand_as(x)).transpose(0, 1), layer.start(len(x), x))  # type: ignore[operator]
             made = made.transpose(0, 1)
             ends = (real.sum(1) - 1).clamp(min=0)
             last.append(made[torch.arange(len(x), device=x.device), ends])
@@ -96,7 +96,7 @@ class SentenceWriters(Network):
     """
 
     reads = frozenset({"ids", "real", "source", "source_real"})
-    reads_left_to_right = False  # type: ignore[assignment]  # a reader from the right meets padding first
+    reads_left_to_right = False  # a reader from the right meets padding first
 
     def __init__(self, spec: SentenceWritersSpec, vocabulary: int):
         super().__init__()
@@ -117,7 +117,7 @@ class SentenceWriters(Network):
             last, after = self.writers[-1][-1](x, state.writer if state else None, sentences[-1])  # type: ignore[index]
             return Output(last, (x, last), WriterOutput(sentences[-1], after))
         each = [
-            torch.stack([writer(x[:, n], None, sentence)[0] for n, writer in enumerate(some)], 1)  # type: ignore[arg-type]
+            torch.stack([writer(x[:, n], None, sentence)[0] for n, writer in enumerate(some.children())], 1)
             for some, sentence in zip(self.writers, sentences)
         ]
         made = torch.stack(each, 1)  # [batch, readers, writers, positions, width]

@@ -77,9 +77,9 @@ class TwoStreamTransformer(Transformer):
         if inputs.queries is not None:
             g = self.embeddings.drop(self.start.expand(*inputs.queries.shape, -1))
         layers, kept = [h], []
-        for block, memory in zip(self.blocks, state.layers):
-            kept.append(self._remembered(memory, h, inputs.remembered).detach())  # no gradient across rows
-            past = block.remember(memory) if memory.size(1) else None
+        for block, before in zip(self.blocks, state.layers):
+            kept.append(self._remembered(before, h, inputs.remembered).detach())  # no gradient across rows
+            past = block.remember(before) if before.size(1) else None
             h, seen = block(h, reading.pattern, past, reading.real, reading.where)
             if g is not None and guessing is not None:
                 g = block.look(g, seen, guessing.pattern, guessing.where)

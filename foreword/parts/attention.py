@@ -95,6 +95,9 @@ class SegmentScores(RelativeScores):
         if not isinstance(where, Distances) or where.same is None:
             return asked, scores
         texts = self.texts.weight.unflatten(-1, (self.heads, self.size)).transpose(0, 1)  # [heads, 2, size]
+        assert scores is not None  # relative positions always score
+        assert self.biases is not None
+        assert self.biases.segment is not None
         same, other = ((queries + self.biases.segment[:, None]) @ texts.mT * self.size**-0.5).split(1, -1)
         return asked, scores + torch.where(where.same, same, other)
 

@@ -60,9 +60,9 @@ class BlockSparseLstm(nn.Module):
             if isinstance(step, BlockSparseLinear):
                 step.settle()
                 own = (step.rows == step.owners).to(step.weight)[:, None, None]
-                step.weight += own * torch.eye(step.block, dtype=step.weight.dtype)
+                step.weight.add_(own * torch.eye(step.block, dtype=step.weight.dtype))
             else:
-                step.weight += torch.eye(self.width)  # type: ignore[operator, misc]
+                step.weight.add_(torch.eye(self.width))  # type: ignore[operator]
         self.gate_norms[1].bias.fill_(self.forget_bias)  # type: ignore[operator]
 
     def forward(self, x: Tensor, state: tuple[Tensor, Tensor]) -> tuple[Tensor, State]:

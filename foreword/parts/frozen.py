@@ -42,8 +42,8 @@ def freeze(model: Kind, precision: str = "float32") -> Kind:
             setattr(made.get_submodule(above), own, FrozenLstm(part, precision))
     for part in list(made.modules()):
         dense = isinstance(part, FeedForward) and isinstance(part.inner, (nn.Linear, FrozenLinear))
-        if dense and (name := _activation(part.act)):
-            part.inner, part.act = _frozen(part.inner, precision, name), nn.Identity()  # type: ignore[assignment]
+        if dense and (name := _activation(part.act)):  # type: ignore[arg-type]
+            part.inner, part.act = _frozen(part.inner, precision, name), nn.Identity()  # type: ignore[arg-type]
         for name, child in list(part.named_children()):
             if isinstance(child, (nn.Linear, FrozenLinear)):
                 setattr(part, name, _frozen(child, precision, getattr(child, "activation", "")))

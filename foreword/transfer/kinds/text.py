@@ -23,7 +23,8 @@ class TextTransfer(TransferKind):
     objectives: ClassVar[tuple[str, ...]] = ("text_to_text",)
 
     def __init__(self, learn: LabelledKind, name: str):
-        self.learn, self.name, self.labels = learn, name, ()
+        self.learn, self.name = learn, name
+        self.labels: tuple[str, ...] = ()
 
     def objective(
         self, labels: Sequence[str], reading: Reading, dropout: float, train: Sequence[Example] = ()
