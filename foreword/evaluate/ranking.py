@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 from foreword.basics.messages import Fault
 from foreword.report import Report, Section, Table, Text
@@ -18,11 +18,17 @@ from foreword.tasks.labelled_task import labelled
 from foreword.transfer.word_overlap import Rarity
 from foreword.vectors.words import unit
 
-if TYPE_CHECKING:
-    from foreword.model import LoadedModel
-
 MEASURES = ("map", "mrr", "ndcg@10")
 SHARED = "shared words"  # what it is compared with
+
+
+class Embedder(Protocol):
+    """What `foreword.load` returns of a model that embeds."""
+
+    def need(self, ability: str) -> Any: ...
+
+    def embed(self, texts: list[str]) -> Any:
+        """[texts, width]"""
 
 
 def is_candidates(path: Path) -> bool:
@@ -49,7 +55,7 @@ def candidates(path: Path) -> list[Example]:
     return found
 
 
-def likeness(model: LoadedModel, examples: Sequence[Example]) -> list[float]:
+def likeness(model: Embedder, examples: Sequence[Example]) -> list[float]:
     """The cosine of each candidate's vector and its query's; every text is read once."""
     texts = list(dict.fromkeys(text for one in examples for text in one.texts))
     place, vectors = {text: number for number, text in enumerate(texts)}, unit(model.embed(texts))
@@ -62,7 +68,7 @@ def shared_words(examples: Sequence[Example]) -> list[float]:
     return [rarity.weight(one.texts[0], one.texts[1], 0.0) for one in examples]
 
 
-def report(models: Mapping[str, LoadedModel], paths: Sequence[Path]) -> Report:
+def report(models: Mapping[str, Embedder], paths: Sequence[Path]) -> Report:
     """Every model on every file, and beside them the words that a candidate shares with its query."""
     for one in models.values():
         one.need("embed")
