@@ -28,7 +28,8 @@ class Stories(Generated):
         return [] if self.sentences >= 4 else [("sentences", f"it takes at least 4 (it says {self.sentences}).")]
 
     def drawn(self, where: SearchPath) -> Sequence[Row]:
-        dice, found = chance(self.seed, number_of(f"{self.needs} facts")), {}
+        dice = chance(self.seed, number_of(f"{self.needs} facts"))
+        found: dict[str, Row] = {}
         while len(found) < 2 * self.items:
             if (made := self._story(dice)) is not None:
                 found[made["story"] + made["question"]] = made
