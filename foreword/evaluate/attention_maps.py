@@ -86,7 +86,7 @@ def attended(
         for name, part in found.items():
             side: Side = "source" if name.startswith("encoder") else "text"
             read = [one.steps if isinstance(one, Halting) else one for one in part.shown or ()]
-            own = _named(read, tuple(source if side == "source" else text))
+            own = _named(read, tuple(source)) if side == "source" else tuple(text)
             asks = own if side == "source" or not writes else tuple(writes)
             if isinstance(part, RecurringDepth):
                 times += [PonderTime(side, asks, steps[0].cpu().numpy()) for steps in read]
