@@ -24,7 +24,7 @@ STRENGTHS = (0.1, 1.0, 10.0, 100.0)  # C of logistic regression
 FOLDS = 5
 CHOSEN_ON = 4000  # labels at most that the two are chosen on
 SUREST, TRUST = 0.6, 0.3  # self-training: of the texts, those labelled with most confidence; what such a label counts
-# the student's vectors weigh less than the teacher's, and its C is this at least: its counts are to learn what vectors knew
+# the student's vectors weigh this at most, and its C is this at least: its counts are to learn what vectors knew
 LIGHTER, LOOSER = 0.3, 10.0
 DOUBT = 0.5  # standard errors by which cross-validation may have the student worse
 LONGEST = 3000  # characters of a text that counts are made of
@@ -174,7 +174,7 @@ def taught_itself(
     """
     words = WordCounts(teacher.counts.chinese, teacher.counts.characters).fit([*texts, *more])
     right, scale = np.asarray(labels), teacher.scale
-    weight, strength = LIGHTER * teacher.weight, max(teacher.strength, LOOSER)
+    weight, strength = min(LIGHTER, teacher.weight), max(teacher.strength, LOOSER)
 
     def features(some: Sequence[str]) -> Any:
         return beside(words.of(some), scale.of(some) if scale else None, weight)
