@@ -338,7 +338,7 @@ def test_every_metric_is_1_for_what_is_right():
             golds, guesses = [(Span(0, 3, "one"),), ()], ["one", ""]
         elif name.startswith(("entity", "tag")):
             golds = guesses = [("B-X", "O"), ("O", "O")]
-        elif name in ("map", "mrr"):
+        elif name in ("map", "mrr") or name.startswith("ndcg"):
             golds, guesses, given = [1.0, 0.0], [0.9, 0.1], {"group": ["q", "q"]}
         assert score(name, golds, guesses, ("a", "b"), interval=True, **given) == pytest.approx(1)
 

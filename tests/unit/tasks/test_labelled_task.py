@@ -604,7 +604,34 @@ def test_columns_without_a_first_line_are_named(tmp_path):
 
 
 def test_every_task_to_learn_is_read_in_some_test():
-    assert set(LEARNED) == COUNTS.keys() | PUBLISHED.keys() | {"peopledaily"}
+    assert set(LEARNED) == COUNTS.keys() | PUBLISHED.keys() | {"peopledaily", "story-cloze", "pseudo-cloze"}
+
+
+def test_endings_of_stories_are_learned_from_the_validation_stories(tmp_path):
+    (tmp_path / "story-cloze").mkdir()
+    head = ["InputStoryid", *(f"InputSentence{n}" for n in (1, 2, 3, 4))]
+    head += ["RandomFifthSentenceQuiz1", "RandomFifthSentenceQuiz2", "AnswerRightEnding"]
+    for split in ("valid", "test"):
+        rows = [
+            [f"{split}{n}", f"One {split} {n}.", "Two.", "Three.", "Four.", "Good.", "Bad.", str(1 + n % 2)]
+            for n in range(30)
+        ]
+        lines = [",".join(row) for row in [head, *rows]]
+        (tmp_path / f"story-cloze/{split}.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    task = load("story-cloze", tmp_path)
+    assert (task.kind, len(task.train) + len(task.dev), len(task.test)) == ("choice", 30, 30)
+    assert task.test[1].texts == ("One test 1. Two. Three. Four.",)
+    assert (task.test[1].choices, task.test[1].label) == (("Good.", "Bad."), 1)
+
+
+def test_made_up_endings_come_with_both_kinds_of_wrong_ones(data):
+    own, other = (load(f"pseudo-cloze/{kind}", data) for kind in ("same-text", "other-author"))
+    for task in (own, other):
+        assert task.kind == "choice"
+        assert len(task.test) > 100
+        assert {len(one.choices) for one in task.test} == {2}
+        assert 0.4 < sum(one.label for one in task.test) / len(task.test) < 0.6
+    assert own.test[0].texts == other.test[0].texts
 
 
 def test_squad_s_json_and_columns_are_files_of_one_s_own_too(tmp_path):
