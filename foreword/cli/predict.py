@@ -30,7 +30,7 @@ def predict(
 
     models_there(run)
     from foreword.basics.progress import say
-    from foreword.transfer.linear import is_labeller
+    from foreword.transfer.labeller_place import is_labeller
     from foreword.transfer.vector_classifier import is_classifier
 
     if is_labeller(run):

@@ -103,7 +103,7 @@ class TwoStreamTransformer(Transformer):
             among = torch.cat([torch.zeros_like(state.real, dtype=inputs.segments.dtype), inputs.segments], 1)
             where = where._replace(same=(inputs.segments[:, :, None] == among[:, None])[:, None])
         real = None
-        if inputs.real is not None or not bool(state.real.all()):
+        if inputs.real is not None or (state.real.numel() and not bool(state.real.all())):
             now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
             real = torch.cat([state.real, now], 1)
         if all(given is None for given in (inputs.order, inputs.visible, inputs.queries, inputs.recalls)):

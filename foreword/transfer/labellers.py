@@ -16,7 +16,8 @@ from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import unlabelled
 from foreword.transfer.kinds.base import Answer, prediction_record
-from foreword.transfer.linear import FILE, EmbedOf, answers_of, model_folder
+from foreword.transfer.labeller_place import FILE, model_folder
+from foreword.transfer.linear import EmbedOf, answers_of
 
 LABELLERS = Registry(
     "labeller",

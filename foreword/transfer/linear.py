@@ -16,9 +16,9 @@ from foreword.tasks.example import Example
 from foreword.transfer.baselines import Embed, ModelVectors, Texts, TfIdf, library
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import Answer
+from foreword.transfer.labeller_place import FILE, model_folder
 from foreword.vectors.words import WordVectors, unit
 
-FILE = "labeller.json"
 EmbedOf = Callable[[Path], Embed]  # what a model in that folder makes of texts: opening models is not known here
 Regression = Callable[[str, float], Any]  # (kind of task, strength) -> what scikit-learn calls an estimator
 
@@ -200,15 +200,6 @@ def written(block: Block, folder: Path, place: int) -> tuple[JsonObject, dict[st
     own = folder / f"{block.source}-{place}"
     shutil.copytree(model_folder(block.path), own, dirs_exist_ok=True)
     return {"source": block.source, "path": own.name}, {"mean": block.scaler.mean_, "scale": block.scaler.scale_}
-
-
-def model_folder(path: Path) -> Path:
-    """The model folder of a run, or the folder itself."""
-    return path / "model" if (path / "model").is_dir() else path
-
-
-def is_labeller(path: Path) -> bool:
-    return (model_folder(path) / FILE).is_file()
 
 
 def read(said: JsonObject, place: int, arrays: dict[str, np.ndarray], folder: Path, embed_of: EmbedOf) -> Block:

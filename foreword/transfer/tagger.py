@@ -15,7 +15,8 @@ from foreword.tasks.example import Example
 from foreword.text.words import has_chinese
 from foreword.transfer.baselines import library
 from foreword.transfer.kinds.base import Answer
-from foreword.transfer.linear import FILE, EmbedOf
+from foreword.transfer.labeller_place import FILE
+from foreword.transfer.linear import EmbedOf
 
 BITS = 18  # features are hashed into so many
 PASSES = 8

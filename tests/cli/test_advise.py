@@ -70,8 +70,8 @@ def test_what_is_wrong_is_said_and_nothing_is_left(place: Path) -> None:
     out = place / "advice"
     write(place / "one.csv", [(text, "yes") for text, _ in labelled(30)])
     assert "only the label 'yes'" in advise(place, "one.csv").fault()
-    write(place / "three.csv", [("good film", "yes"), ("bad film", "no"), ("a good day", "yes")])
-    assert "too few" in advise(place, "three.csv").fault()
+    write(place / "three.csv", [("good film", "good"), ("bad film", "bad"), ("a good day", "good")])
+    assert "no training example" in advise(place, "three.csv").fault()
     assert "not a budget" in advise(place, "labels.csv", "advice", "--budget", "soon").fault()
     assert "wall clock" in advise(place, "labels.csv", "advice", "--budget", "500").fault()
     assert "nothing can be said in so little time" in advise(place, "labels.csv", "advice", "--budget", "2s").fault()

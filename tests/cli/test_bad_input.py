@@ -209,7 +209,7 @@ def test_a_folder_of_another_type(tmp_path, untouched) -> None:
         ):
             assert run(*command).fault() == (
                 f"{folder} holds a model of type 'llama', which Foreword does not read.\n"
-                "    Types it reads: gpt2, openai-gpt, gpt_neo, electra, bert, ernie, roberta, modernbert, nanochat, t5, marian."
+                "    Types it reads: gpt2, openai-gpt, gpt_neo, electra, bert, ernie, roberta, modernbert, nanochat, t5, marian, xlnet."
             )
 
 
@@ -382,8 +382,8 @@ def test_three_faults_of_a_recipe_are_told_at_once_with_their_lines(tmp_path, ma
         f"{mine}:5  network.layers\n"
         "    Input should be a valid integer, unable to parse string as an integer (it says 'six')\n"
         f"{mine}:6  network.widht\n"
-        "    there is no setting 'widht' here. Did you mean width? Settings: layers, width, heads, context, embedding, head_size, attention_scale, norm, norm_kind, qk_norm, bias, qkv_bias, positions, inner, activation, "
-        "norm_epsilon, dropout, initial, visible, embedding_norm.\n"
+        "    there is no setting 'widht' here. Did you mean width? Settings: tokens_from, layers, depth, width, heads, context, embedding, embedding_scale, head_size, attention_scale, norm, norm_kind, "
+        "qk_norm, bias, attention_bias, qkv_bias, positions, inner, activation, gated, feedforward, norm_epsilon, dropout, initial, visible, embedding_norm.\n"
         f"{mine}:9  training.kind\n"
         "    'adam' is not one of 'counting', 'gradient', 'online'."
     )
@@ -457,7 +457,7 @@ def test_recipes_that_cannot_be(tmp_path, content, words) -> None:
         ),
         (
             ["gpt2", "--budget", "5x"],
-            "'5x' is not a budget.\n    Say steps (500), tokens (2Mtok), epochs (3epochs) or wall clock (90s, 10m, 2h).",
+            "'5x' is not a budget.\n    Say steps (500), tokens (2Mtok), epochs (3epochs), wall clock (90s, 10m, 2h) or work of cores (10core-m).",
         ),
         (["gpt2", "--budget", "0"], "'0' is not a budget: it must be more than nothing."),
     ],

@@ -89,7 +89,7 @@ def test_a_model_is_probed_on_a_task(tmp_path):
     assert "nearest texts guess the label" in run("probe", base, data, "--map").right()
     run("generate", base, "the film", "--max-tokens", 3, "--clamp", f"{unit}=+1.0", "--json").right()
     assert "--clamp film: write UNIT=VALUE" in run("generate", base, "the", "--clamp", "film").fault()
-    assert "9999 is not one of them" in run("generate", base, "the", "--clamp", "9999=1").fault()
+    assert "9,999 is not one of them" in run("generate", base, "the", "--clamp", "9999=1").fault()
     assert "is about a model" in run("probe", data, "--units").fault()
     assert "is probed on a task" in run("probe", base).fault()
     assert "--near compares a word in sentences" in run("probe", base, data, "--near", "film").fault()

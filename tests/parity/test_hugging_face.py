@@ -923,7 +923,7 @@ def test_another_type_of_model_is_refused(copied, model_type) -> None:
     folder = reconfigured(copied("gpt2"), model_type=model_type)
     assert fault(folder) == (
         f"{folder} holds a model of type {model_type!r}, which Foreword does not read.\n"
-        "    Types it reads: gpt2, openai-gpt, gpt_neo, electra, bert, ernie, roberta, modernbert, nanochat, t5, marian."
+        "    Types it reads: gpt2, openai-gpt, gpt_neo, electra, bert, ernie, roberta, modernbert, nanochat, t5, marian, xlnet."
     )
 
 

@@ -18,7 +18,7 @@ from foreword.tasks.example import Example
 from foreword.training.hardware import Hardware
 from foreword.transfer.finetune import finetune
 from foreword.transfer.kinds.base import Answer
-from foreword.transfer.linear import FILE, model_folder
+from foreword.transfer.labeller_place import FILE, model_folder
 from foreword.transfer.predict import Predictor
 from foreword.transfer.tuning import Tuning
 

@@ -156,6 +156,15 @@ def test_recomputing_keeps_less_and_works_more():
     assert found.rows_that_fit(10**5, True) == 0
 
 
+@pytest.mark.thorough
+@pytest.mark.parametrize("name", ["xlnet", "elmo"])
+def test_a_recipe_is_planned_without_its_numbers(name):
+    """In its published size: nothing on the way may ask for the value of a tensor."""
+    found = needs(loader.load(name), Vocabulary(1000, -1, ()), Hardware())
+    assert found.parameters > 0
+    assert found.row > 0
+
+
 def test_175_billion_parameters_are_planned_without_memory():
     """3.14e23 operations for 300 billion tokens is the paper's own count (appendix D), by 6 N."""
     recipe = loader.load("gpt3", "175b")
