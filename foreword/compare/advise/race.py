@@ -120,7 +120,7 @@ class CandidateRace:
         for (name, _), trial in self.trials.items():
             if not trial.failed:
                 last[name] = trial
-        return sorted(last.values(), key=lambda one: (one.size is not None, -(one.size or 0), -one.value))
+        return sorted(last.values(), key=lambda one: (one.size is not None, -(one.size or 0), -one.value, one.name))
 
 
 # --- in processes ---------------------------------------------------------------------------------------------------
