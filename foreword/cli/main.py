@@ -50,7 +50,7 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
-    help="Train, evaluate, compare and sample every language model from n-grams to GPT and BERT, on your own text.",
+    help="Train, evaluate, compare and sample language models from n-grams to GPT-3, BERT, XLNet and T5, on your own text.",
 )
 
 
@@ -70,34 +70,34 @@ def _root(
 
 
 VERBS = (
-    ("tokens", tokens.tokens, "Text -> a tokenizer and a store of ids."),
-    ("marks", marks.marks, "Words, phrases and entities noted in a store."),
-    ("preview", preview.preview, "What exactly a network would see and guess."),
-    ("plan", plan.plan, "What a training needs, and how long it takes."),
-    ("train", train.train, "A recipe and text -> a run."),
-    ("finetune", finetune.finetune, "A model and a labelled task -> a run."),
-    ("study", study.study, "Several seeds, settings or models, compared."),
-    ("reproduce", reproduce.reproduce, "A run again: is it the same, bit for bit?"),
-    ("average", average.average, "The mean of saved steps or models -> a run."),
-    ("advise", advise.advise, "Which model serves this text and these labels?"),
+    ("tokens", tokens.tokens, "Train a tokenizer and write a store of token ids."),
+    ("marks", marks.marks, "Mark words, phrases and entities in a store."),
+    ("preview", preview.preview, "Show what a recipe reads and predicts, row by row."),
+    ("plan", plan.plan, "Parameters, memory and time of a training, in advance."),
+    ("train", train.train, "Train a recipe on text."),
+    ("finetune", finetune.finetune, "Fine-tune a model on labelled examples."),
+    ("study", study.study, "Compare seeds, settings or models."),
+    ("reproduce", reproduce.reproduce, "Repeat a run and compare it bit for bit."),
+    ("average", average.average, "Average checkpoints or models."),
+    ("advise", advise.advise, "Find the model that serves your text and labels."),
     ("predict", predict.predict, "Label new text with a fine-tuned run."),
     ("test", testing.score_runs, "Score fine-tuned runs on labelled data."),
-    ("evaluate", evaluate.evaluate, "Bits per byte of held-out text; tasks."),
-    ("rescore", rescore.rescore, "Choose among hypotheses with a language model."),
+    ("evaluate", evaluate.evaluate, "Bits per byte of held-out text, and tasks."),
+    ("rescore", rescore.rescore, "Re-rank n-best lists with a language model."),
     ("dialogue", dialogue.dialogue, "Score replies to people's prompts."),
-    ("attention", attention.attention, "Where a model looks, as pictures."),
-    ("probe", probe.probe, "Do labelled pairs give their labels away?"),
+    ("attention", attention.attention, "Draw attention maps."),
+    ("probe", probe.probe, "Probe layers, units and data sets."),
     ("generate", generate.generate, "Continue a text."),
     ("chat", chat.chat, "Talk with a model."),
-    ("translate", translate.translate, "Write a target for every line of a file."),
-    ("import", importing.import_, "A Hugging Face directory -> a run."),
-    ("export", export.export, "A run -> a folder or file for other programs."),
-    ("check", check.check, "Is this recipe right?"),
-    ("show", show.show, "A recipe with all it inherits."),
-    ("diff", diff.diff, "What one recipe changes about another."),
-    ("tree", tree.tree, "The recipes as a family tree."),
-    ("list", listing.list_, "The recipes and parts there are."),
-    ("demo", demo.demo, "From text to a report, in minutes."),
+    ("translate", translate.translate, "Translate a file line by line."),
+    ("import", importing.import_, "Convert a folder or file of another program to a run."),
+    ("export", export.export, "Convert a run for other programs."),
+    ("check", check.check, "Check a recipe."),
+    ("show", show.show, "Print a recipe with all it inherits."),
+    ("diff", diff.diff, "Show how two recipes differ."),
+    ("tree", tree.tree, "Draw the recipes as a family tree."),
+    ("list", listing.list_, "List recipes, tasks and parts."),
+    ("demo", demo.demo, "Train and compare models on text found here."),
 )
 for verb, function, short in VERBS:
     app.command(verb, short_help=short)(function)
@@ -111,8 +111,8 @@ def bench(context: typer.Context) -> None:
     )
 
 
-app.add_typer(corpus.app, name="corpus", short_help="Make and ask about text before it becomes tokens.")
-app.command("harness", short_help="Ask a model with lm-evaluation-harness.", context_settings=harness.PASSED_ON)(
+app.add_typer(corpus.app, name="corpus", short_help="Build, clean and document a corpus.")
+app.command("harness", short_help="Evaluate with lm-evaluation-harness.", context_settings=harness.PASSED_ON)(
     harness.harness
 )
 
