@@ -87,9 +87,11 @@ def finetune(
 
     read = partial(load, task, data, kind, dev, test, columns.split(",") if columns else ())
     if on_vectors(model) and not network:
-        from foreword.transfer.first_model import LabelledFit
+        from foreword.transfer.first_model import LabelledFit, with_dev
 
-        fit_vectors(str(model), read(), out, LabelledFit(labels, seed, seeds, tuple(self_train or ())), as_json)
+        fit_vectors(
+            str(model), with_dev(read()), out, LabelledFit(labels, seed, seeds, tuple(self_train or ())), as_json
+        )
         return
     only_for_vectors({"--self-train": self_train, "--seeds": seeds > 1}, model, task)
     from foreword.training.hardware import Hardware

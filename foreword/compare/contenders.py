@@ -15,12 +15,14 @@ from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.finetune import recipe_for
+from foreword.transfer.first_model import refuse as refuse_vectors
 from foreword.transfer.initial_weights import INITS
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import training_subset
 from foreword.transfer.labelled_run import opened
 from foreword.transfer.multitask import folder_of
 from foreword.transfer.tuning import Tuning
+from foreword.vectors.words import is_vectors
 
 SHUFFLED_LABELS = "shuffled-labels"
 CONTROLS = (*INITS, SHUFFLED_LABELS)  # what --compare knows by name; everything else is a model's folder
@@ -73,18 +75,39 @@ class Plan:
         others = [Path(word) for word in self.compare if word not in CONTROLS and Path(word).exists()]
         for one in dict.fromkeys([model, *others]):
             faults += filter(None, [_refused(self._check_model, one, task, how)])
+        if beside_counts(model, how):
+            faults += filter(None, [_refused(self._check_vectors, model, how)])
         if faults:
             raise Faults(faults)
 
     def _check_model(self, model: Path, task: LabelledTask, how: Tuning) -> None:
         """What would otherwise be found only when its first run begins."""
+        if beside_counts(model, how):
+            refuse_vectors(str(model), task)
+            return
         recipe_for(opened(folder_of(model, task), how), task, how)
         there = depth(model) if self.layers else 0
         if more := [layers for layers in self.layers if layers is not None and layers > there]:
             raise Fault(f"--layers {more[0]}: {model} has {there}.", "Give no more, or 'all'.")
 
+    def _check_vectors(self, model: Path, how: Tuning) -> None:
+        """Of the first contender: what is asked of it and says nothing about a table of vectors."""
+        inits = [word for word in (how.init, *self.compare) if word in INITS[1:]]
+        idle = {"--layers": self.layers, "--features": how.features, "--ensemble": self.ensemble}
+        idle |= {f"init {word}": word for word in inits} | {f"--vary {one}": one for one in self.vary}
+        if said := [name for name, value in idle.items() if value]:
+            raise Fault(
+                f"{' and '.join(said)}: {model} is a table of word vectors, which is put beside TF-IDF and has no layers to set.",
+                "Leave it out (shuffled-labels is its control), or make a network of it: --set network=lstm.",
+            )
+
     def sizes(self, how: Tuning) -> tuple[int | None, ...]:
         return self.curve or (how.labels,)
+
+
+def beside_counts(model: Path, how: Tuning) -> bool:
+    """Word vectors that are put beside TF-IDF, and not the table of a network."""
+    return not how.network and is_vectors(model)
 
 
 def _refused(do: Callable[..., object], *given: object) -> Fault | None:

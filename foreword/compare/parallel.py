@@ -52,7 +52,7 @@ class Job(Protocol[Given]):
 
     def run(self, data: Given, hardware: Hardware) -> RunFolder: ...
 
-    def trial(self, data: Given, hardware: Hardware) -> TimedRun: ...
+    def trial(self, data: Given, hardware: Hardware) -> TimedRun | None: ...  # None: it takes no steps
 
 
 class JobRunner(Generic[Data]):
@@ -109,7 +109,10 @@ class JobRunner(Generic[Data]):
     def _fastest(self, jobs: list[Job[Data]]) -> int:
         if len(jobs) < 2 or cores() == 1 or self.hardware.device != "cpu":
             return 1
-        trial = jobs[0].trial(self.data, replace(self.hardware, prefetch=False, compile="off"))
+        quiet = replace(self.hardware, prefetch=False, compile="off")
+        trial = next(filter(None, (job.trial(self.data, quiet) for job in jobs)), None)
+        if trial is None:
+            return 1
         fit = processes_that_fit(trial.loop.model.parameter_count())
         try:
             return fastest(lambda threads: tokens_a_second(trial.loop, threads), fit, len(jobs) * trial.tokens)

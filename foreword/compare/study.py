@@ -15,7 +15,7 @@ from typing import NamedTuple
 from foreword import load
 from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
-from foreword.compare.contenders import Contender, Plan, contenders
+from foreword.compare.contenders import Contender, Plan, beside_counts, contenders
 from foreword.compare.parallel import JobRunner, TimedRun
 from foreword.compare.significance import Difference, Result, SeedResult, Significance
 from foreword.networks.features import trunk_of
@@ -26,6 +26,7 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.hardware import Hardware
 from foreword.transfer import baselines
 from foreword.transfer.finetune import PUBLISHED, finetune, finetune_run
+from foreword.transfer.first_model import LabelledFit, fit_labels
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import exchanged, label_subset
@@ -91,9 +92,17 @@ class FinetuneJob:
         return exchanged(some, self.seed) if self.shuffled_labels else some
 
     def run(self, whole: LabelledTask, hardware: Hardware) -> RunFolder:
-        return finetune(self.model, self.task(whole), self.folder, self.how, hardware)
+        if not beside_counts(self.model, self.how):
+            return finetune(self.model, self.task(whole), self.folder, self.how, hardware)
+        run = RunFolder(self.folder)
+        if not run.passport().get("finished"):
+            shutil.rmtree(self.folder, ignore_errors=True)  # what was interrupted took seconds
+            fit_labels(str(self.model), self.task(whole), self.folder, LabelledFit(seed=self.how.seed))
+        return run
 
-    def trial(self, whole: LabelledTask, hardware: Hardware) -> TimedRun:
+    def trial(self, whole: LabelledTask, hardware: Hardware) -> TimedRun | None:
+        if beside_counts(self.model, self.how):
+            return None
         loop = finetune_run(self.model, self.task(whole), RunFolder(Path(os.devnull)), self.how, hardware)
         assert isinstance(loop.workload, LabelledWorkload)
         return TimedRun(loop, loop.workload.tokens(loop))
@@ -140,6 +149,8 @@ class StudyRunner:
         return Study(self.task, (*rows, self.majority), tuple(apart), self.floors, self.best.run if self.best else None)
 
     def grid(self, one: Contender) -> list[tuple[float | None, int]]:
+        if beside_counts(one.model, one.how):
+            return [(None, one.how.batch_size)]  # of word vectors, cross-validation within the labels chooses
         if not self.plan.grid:
             return [(rate, one.how.batch_size) for rate in self.plan.rates or (one.how.learning_rate,)]
         wider = max(1.0, PUBLISHED / trunk_of(open_model(one.model).recipe.network).width)
@@ -150,11 +161,16 @@ class StudyRunner:
         rows = []
         for how in self.hows(one, size):
             seeds = tuple(self.attempt(one, how, seed) for seed in self.seeds)
-            said = RunFolder(seeds[0].run).recipe().training if seeds[0].run else None
-            rate = said.optimizer.learning_rate if said else how.learning_rate  # type: ignore[attr-defined]
-            rows.append(Result(one.name, size, seeds, rate, how.batch_size, layers=one.layers))
+            rate, batch = self.rate_and_batch(one, how, seeds[0])
+            rows.append(Result(one.name, size, seeds, rate, batch, layers=one.layers))
         best = max(rows, key=lambda row: row.dev)
         return [self.significance.bounded(row) if row is best else replace(row, chosen=False) for row in rows]
+
+    def rate_and_batch(self, one: Contender, how: Tuning, found: SeedResult) -> tuple[float | None, int | None]:
+        if beside_counts(one.model, one.how):
+            return None, None
+        said = RunFolder(found.run).recipe().training if found.run else None
+        return said.optimizer.learning_rate if said else how.learning_rate, how.batch_size  # type: ignore[attr-defined]
 
     def hows(self, one: Contender, size: int | None) -> list[Tuning]:
         return [

@@ -183,8 +183,10 @@ def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: 
         by = f", by {learn.part_by}" if learn.part_by else ""
         said.append(f"{given['train'].file} has {before:,} examples and is split: {sizes}{by}.")
     if not faults:
-        labels = learn.label_set(example.label for example in splits.get("train", []))
-        faults = _unfit(learn, given, splits, labels)
+        learned = learn.label_set(example.label for example in splits.get("train", []))
+        labels = learn.label_set(example.label for split in ("train", *missing) for example in splits.get(split, []))
+        said += [_never_learned(learn, label, splits, missing) for label in labels if label not in learned]
+        faults = _unfit(learn, given, splits, labels if len(learned) > 1 else learned)
     if faults:
         raise Faults(faults)
     train, dev, test = (tuple(splits[split]) for split in SPLITS)
@@ -196,6 +198,14 @@ def _shortened(faults: list[Fault]) -> list[Fault]:
     if len(faults) <= SHOWN:
         return faults
     return [*faults[:SHOWN], Fault(f"and {len(faults) - SHOWN:,} more rows like these.")]
+
+
+def _never_learned(
+    learn: LabelledKind, label: str, splits: Mapping[str, Sequence[Example]], missing: Sequence[str]
+) -> str:
+    """A class so rare that splitting the file left no example of it to train, which is nobody's mistake."""
+    there = [split for split in missing if label in learn.label_set(example.label for example in splits[split])]
+    return f"no example in train has the label {label!r}: in {' and '.join(there)} it is counted wrong."
 
 
 def _unfit(

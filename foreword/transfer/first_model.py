@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +46,13 @@ class LabelledFit:
 
 def text_of(examples: Sequence[Example]) -> list[str]:
     return [example.texts[0] for example in examples]
+
+
+def with_dev(task: LabelledTask) -> LabelledTask:
+    """Cross-validation within the labels chooses: all but the test's are learned from."""
+    tests = {example.texts for example in task.test}
+    more = tuple(example for example in task.dev if example.texts not in tests)
+    return replace(task, train=(*task.train, *more), dev=())
 
 
 def unlabelled(model: Path, otherwise: Sequence[str]) -> list[str]:
@@ -106,12 +113,17 @@ def difference(right: np.ndarray, other: np.ndarray) -> tuple[float, float, floa
     return float(apart.mean()), float(low), float(high)
 
 
-def fit_labels(model: str, task: LabelledTask, out: Path, wish: LabelledFit) -> Report:
-    """A run in `out`: the classifier of the first draw, what it answers, and a page."""
+def refuse(model: str, task: LabelledTask) -> None:
+    """What cannot be fitted."""
     if not model_of(model, 0).is_dir():
         raise Fault(f"{model} is a file of vectors.", f"Make a run of it:  foreword import {model} --out runs/vectors")
     if task.kind != "classify":
         raise Fault(f"a table of vectors learns to label single texts; {task.name} is {task.learn.in_words}.")
+
+
+def fit_labels(model: str, task: LabelledTask, out: Path, wish: LabelledFit) -> Report:
+    """A run in `out`: the classifier of the first draw, what it answers, and a page. Learned from is train alone."""
+    refuse(model, task)
     if (out / "passport.json").is_file() or (out.is_dir() and any(out.iterdir())) or out.is_file():
         raise Fault(f"{out} is already there.", "Choose another --out, or remove that folder.")
     for note in task.notes:
@@ -188,6 +200,8 @@ def _write(out: Path, task: LabelledTask, draw: Draw, wish: LabelledFit, model: 
     write_folder(out / "model", write)
     lines, scores = [], {}
     for split, examples in (("dev", task.dev), ("test", task.test)):
+        if not examples:
+            continue
         chances = draw.made.probabilities(text_of(examples))
         said = [draw.made.labels[place] for place in chances.argmax(1)]
         scores[split] = {one.metric: one.values() for one in scored(task.metrics, task.labels, examples, said)}
@@ -200,7 +214,14 @@ def _write(out: Path, task: LabelledTask, draw: Draw, wish: LabelledFit, model: 
     about |= {"labels": list(task.labels), "notes": list(task.notes)}
     about |= {"examples": {"train": len(task.train), "dev": len(task.dev), "test": len(task.test)}}
     tuning = {"labels": wish.labels, "seed": wish.seed, "self_train": [str(path) for path in wish.self_train]}
-    facts = {"format": 1, "start": {"path": str(model)}, "task": about, "tuning": tuning, "scores": scores}
+    facts: JsonObject = {
+        "format": 1,
+        "step": 0,
+        "start": {"path": str(model)},
+        "task": about,
+        "tuning": tuning,
+        "scores": scores,
+    }
     write_json(out / "passport.json", {**facts, "results": report.data(), "finished": True})
     report.save(out)
 

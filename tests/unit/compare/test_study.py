@@ -15,19 +15,25 @@ import numpy as np
 import pytest
 
 from foreword import tasks
+from foreword.assembly import loader
 from foreword.basics.messages import Fault, Interrupted, RunFailed
 from foreword.compare import study as protocol
 from foreword.compare.contenders import Plan
 from foreword.compare.significance import Difference, Result, SeedResult, Significance, over_seeds
 from foreword.compare.study import AGAIN, Study, study
+from foreword.exchange import hugging_face
 from foreword.runs.folder import RunFolder
 from foreword.runs.loop import RunLoop
 from foreword.tasks.labelled_task import LabelledTask
+from foreword.tokens.kinds import Words
+from foreword.transfer import vector_classifier
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import training_subset
 from foreword.transfer.tuning import Tuning
-from tests.labelled import KINDS, folder, task
+from foreword.transfer.vector_classifier import is_classifier
+from foreword.vectors.table import VectorTable
+from tests.labelled import BAD, GOOD, KINDS, PLAIN, folder, task
 
 QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
 PUBLISHED = {
@@ -490,3 +496,56 @@ def test_everything_wrong_is_said_before_anything_is_done(base: Path, tmp_path: 
 def test_the_median_is_in_the_middle_on_dev() -> None:
     row = Result("x", None, tuple(SeedResult(seed, dev, 0.0, ()) for seed, dev in enumerate([0.9, 0.2, 0.5])))
     assert row.median.seed == 2
+
+
+# --- word vectors -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A table that has good and bad words on two sides."""
+    monkeypatch.setattr(vector_classifier, "WEIGHTS", (1.0,))
+    monkeypatch.setattr(vector_classifier, "STRENGTHS", (1.0,))
+    words = Words().train(iter([" ".join((*GOOD, *BAD, *PLAIN))]))
+    table = VectorTable(words.vocabulary(), 4)
+    table.begin(0)
+    for id in range(len(words)):
+        piece = words.pieces([id])[0]
+        table.vectors[id, 0] = (piece in GOOD) - float(piece in BAD)
+    recipe = loader.load("word2vec", "", ["network.width=4"])
+    hugging_face.write(tmp_path / "w2v" / "model", recipe, table, words)
+    return tmp_path / "w2v"
+
+
+def test_word_vectors_are_compared_like_networks(vectors: Path, base: Path, tmp_path: Path) -> None:
+    whole = task("classify", train=24, dev=16, test=32)
+    plan = Plan(seeds=2, compare=("shuffled-labels", str(base)))
+    found = study(vectors, whole, tmp_path / "out", QUICK, plan)
+    (mine,), (shuffled,), (network,) = (found.find(name) for name in ("w2v", "shuffled-labels", base.name))
+    assert (mine.rate, mine.batch) == (None, None)
+    assert (network.rate, network.batch) == (QUICK.learning_rate, QUICK.batch_size)
+    assert mine.test > 0.9
+    assert shuffled.test < mine.test - 0.2  # its control
+    assert {one.minus for one in found.differences} >= {"shuffled-labels", base.name, "TF-IDF"}
+    assert found.kept is not None
+    assert is_classifier(found.kept)
+    (tmp_path / "out" / "seed-1" / "passport.json").unlink()  # as if it had been killed while it was written
+    kept = (tmp_path / "out" / "seed-0" / "passport.json").stat().st_mtime_ns
+    again = study(vectors, whole, tmp_path / "out", QUICK, plan)
+    assert [row.test for row in again.results] == [row.test for row in found.results]
+    assert (tmp_path / "out" / "seed-0" / "passport.json").stat().st_mtime_ns == kept
+    beside = study(base, whole, tmp_path / "other", QUICK, Plan(seeds=2, compare=(str(vectors),)))
+    assert beside.find("w2v")[0].tests == mine.tests
+
+
+def test_what_a_table_of_vectors_cannot_be_asked_in_a_study(vectors: Path, tmp_path: Path) -> None:
+    for plan, said in (
+        (Plan(compare=("scratch",)), "init scratch"),
+        (Plan(layers=(0, None)), "--layers"),
+        (Plan(vary=("objective.read=place,mean",)), "--vary objective.read=place,mean"),
+    ):
+        with pytest.raises(Fault, match="is a table of word vectors") as found:
+            study(vectors, task("classify"), tmp_path / "out", QUICK, plan)
+        assert said in str(found.value)
+    with pytest.raises(Fault, match="learns to label single texts"):
+        study(vectors, task("pair"), tmp_path / "out", QUICK, Plan(seeds=2))

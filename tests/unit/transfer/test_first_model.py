@@ -18,7 +18,7 @@ from foreword.tasks.labelled_task import load
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Words
 from foreword.transfer import vector_classifier
-from foreword.transfer.first_model import LabelledFit, answers, difference, fit_labels, unlabelled
+from foreword.transfer.first_model import LabelledFit, answers, difference, fit_labels, unlabelled, with_dev
 from foreword.transfer.vector_classifier import Scale, fitted, folds, taught_itself
 from foreword.vectors.table import VectorTable
 from foreword.vectors.words import WordVectors
@@ -201,3 +201,63 @@ def test_the_commands_need_no_torch(files):
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=files)
     assert ended.returncode == 0, ended.stderr
     assert json.loads(ended.stdout.splitlines()[-1])["answer"] in ("good", "bad")
+
+
+# --- which labels are learned from ------------------------------------------------------------------------------------
+
+
+def test_all_labels_but_those_of_the_test_are_learned_from(files):
+    whole = load(files / "train.tsv")
+    joined = with_dev(whole)
+    assert {one.texts for one in joined.train} == {one.texts for one in (*whole.train, *whole.dev)}
+    assert len(joined.train) == len(whole.train) + len(whole.dev)
+    assert not joined.dev
+    report = fit_labels(str(files / "w2v"), joined, files / "run", LabelledFit())
+    assert set(RunFolder(files / "run").passport()["scores"]) == {
+        "test"
+    }  # a score on what was learned from says nothing
+    assert report.data()["results"]["vectors and TF-IDF"]["mean"] > 0.9
+    same = with_dev(load(files / "train.tsv", dev=files / "test.tsv", test=files / "test.tsv"))
+    assert not {one.texts for one in same.train} & {one.texts for one in same.test}  # dev that is test teaches nothing
+
+
+def test_a_class_that_only_the_test_has_is_counted_wrong(files):
+    rows = [*sentences(range(20), 60, 1), ("abc abd", "seldom")]
+    told = load_where_the_rare_one_is_tested(files, rows)
+    assert any("no example in train has the label 'seldom': in test" in note for note in told.notes)
+    fit_labels(str(files / "w2v"), with_dev(told), files / "run", LabelledFit())
+    found = RunFolder(files / "run").passport()["scores"]["test"]["accuracy"]["value"]
+    assert found == pytest.approx(1 - 1 / len(told.test))  # all others are right
+    (files / "other.tsv").write_text("text\tlabel\nacc\tseldom\n", encoding="utf-8")
+    with pytest.raises(Fault, match="in no training example"):  # in a file of its own it may be a slip
+        load(files / "train.tsv", test=files / "other.tsv")
+
+
+def load_where_the_rare_one_is_tested(folder, rows):
+    """Which example goes where, its text decides: the rare one gets other words until it is tested."""
+    for number in range(1000):
+        *others, (_, label) = rows
+        lines = [*others, (f"abc abd {chr(99 + number % 20) * (number // 20 + 1)}", label)]
+        (folder / "rare.tsv").write_text("text\tlabel\n" + "".join(f"{a}\t{b}\n" for a, b in lines), encoding="utf-8")
+        task = load(folder / "rare.tsv")
+        if any(one.label == label for one in task.test):
+            return task
+    raise AssertionError
+
+
+def test_weight_and_strength_are_the_same_in_few_coordinates(monkeypatch):
+    """Inner products are all that logistic regression sees: a rotation changes nothing, other lengths do."""
+    counts = vector_classifier.WordCounts(False).fit(TEXTS).of(TEXTS)
+    vectors = Scale.over(table(None), TEXTS).of(TEXTS)
+    few = vector_classifier.coordinates(counts, vectors, 0.3)
+    whole = vector_classifier.beside(counts, vectors, 0.3)
+    assert few.shape[1] <= len(TEXTS) < whole.shape[1]
+    assert np.abs(few @ few.T - (whole @ whole.T).toarray()).max() < 1e-6
+    other = vector_classifier.coordinates(counts, vectors, 1.0)
+    assert np.abs(other @ other.T - (whole @ whole.T).toarray()).max() > 0.1
+    scale = Scale.over(table(5), TEXTS)
+    chosen = fitted(TEXTS, LABELS, scale)
+    monkeypatch.setattr(vector_classifier, "FEW_TEXTS", 0)
+    again = fitted(TEXTS, LABELS, scale)
+    assert (chosen.weight, chosen.strength) == (again.weight, again.strength)
+    assert chosen.cost == pytest.approx(again.cost, abs=1e-3)

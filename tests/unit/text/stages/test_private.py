@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import random
+import re
 from pathlib import Path
 
 import pytest
 
 from foreword.text.corpus.document import CorpusDocument
 from foreword.text.corpus.stage import Tally
+from foreword.text.stages import private
 from foreword.text.stages.private import KINDS, Private, marked
 
 
@@ -48,3 +51,38 @@ def test_counts_and_samples_show_marks_and_never_what_they_hide() -> None:
     assert tally.changed == {"email": 2, "phone": 1}
     assert kept.passed == {"private": {"email": 2, "phone": 1}}
     assert tally.samples == {"email": [kept.text], "phone": [kept.text]}
+
+
+def made(draw: random.Random) -> str:
+    """Pieces of what is looked for, in any order: much of it is nearly one of them."""
+    pieces = [
+        "4111 1111",
+        "1111-1111",
+        "+49",
+        "(0)30",
+        "(555) ",
+        "123-45-6789",
+        "555-123-4567",
+        "13812345678",
+        "030/123456",
+    ]
+    pieces += ["192.168", ".0.1", "::ff", "2001:db8:", ":1", "a@b.org", "DE89 3704", " 0044 0532 0130 00", "GB29NWBK"]
+    pieces += ["11010519491231002X", "X", " ", ".", "-", "7", "12", "345", "word", "身"]
+    return "".join(draw.choice(pieces) for _ in range(draw.randint(1, 8)))
+
+
+def test_hints_pass_over_nothing_that_a_pattern_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw = random.Random(0)
+    texts = [made(draw) for _ in range(4000)]
+    quick = [marked(text, list(KINDS)) for text in texts]
+    assert {kind for _, found in quick for kind in found} == set(KINDS)  # each is found somewhere
+    monkeypatch.setattr(private, "HINTS", dict.fromkeys(KINDS, re.compile("")))
+    whole = [marked(text, list(KINDS)) for text in texts]
+    assert quick == whole
+    monkeypatch.setattr(private, "HINTS", dict.fromkeys(KINDS, re.compile(r"\d{7}")))
+    assert [marked(text, list(KINDS)) for text in texts] != whole  # the control: a hint that asks too much is noticed
+
+
+def test_a_text_without_a_hint_is_passed_over() -> None:
+    assert private.hinted("In 1998 it rose by 12,345; at 12:30 it fell.", list(KINDS)) == []
+    assert private.hinted("a@b.org", ["email", "phone"]) == ["email"]
