@@ -30,7 +30,7 @@ def study(
     subject: Annotated[
         str,
         typer.Argument(
-            help="A model to fine-tune, a recipe to train (or several: lstm:laptop,gpt2:laptop), or a study (ladder; a toml)."
+            help="A model to fine-tune, a recipe to train (or several: lstm:laptop,gpt2:laptop), or a study (masks; a toml)."
         ),
     ],
     task: Annotated[str, typer.Argument(help="The labelled task a model is fine-tuned on.")] = "",
@@ -125,14 +125,18 @@ def _options(given: dict[str, object], vary: list[str], settings: list[str]) -> 
 def _trained(spec: StudySpec, hardware: Hardware) -> tuple[Report, Path]:
     from foreword.cli.preparing import store_for
     from foreword.compare.study_file import training_runs
-    from foreword.compare.training_study import report, training_study, unit_of
+    from foreword.compare.training_study import measure_of, report, training_study
 
     jobs = training_runs(spec)
     with hardware.ranks.first_rank_first():
-        store = store_for(jobs[0].recipe, Path(spec.data), spec.documents, spec.column)
-    title = f"{', '.join(dict.fromkeys(job.recipe.name for job in jobs))}: {', '.join(spec.varied()) or f'{spec.seeds} seeds'}"
+        marked = next(
+            (job.recipe for job in jobs if job.recipe.units), jobs[0].recipe
+        )  # its store serves the others too
+        store = store_for(marked, Path(spec.data), spec.documents, spec.column)
+    names = dict.fromkeys(job.arm or job.recipe.name for job in jobs)
+    title = f"{', '.join(names)}: {', '.join(spec.varied()) or f'{spec.seeds} seeds'}"
     found = training_study(jobs, store, spec.jobs, hardware, spec.cluster)
-    return report(found, title, unit_of(jobs, store)), jobs[0].folder.parent
+    return report(found, title, measure_of(jobs, store).unit), jobs[0].folder.parent
 
 
 def _parts(text: str, option: str) -> tuple[str, str]:

@@ -20,7 +20,7 @@ from foreword.training.hardware import Hardware
 
 
 class Start(Spec):
-    """What a network begins with: a recipe (with its size: lstm:laptop) that learns from the text first."""
+    """A recipe (with its size: lstm:laptop) that learns from text, with settings and a budget of its own."""
 
     recipe: str
     budget: Annotated[str, BeforeValidator(str)] = ""

@@ -7,6 +7,10 @@ labels = [64, 256, "all"]         # several: a label curve
 learning_rate = [3e-4, 1e-3]      # several: dev chooses
 compare = ["scratch", "runs/bert"]
 vary = { "objective.read" = ["place", "mean"] }        # settings of the recipe: every combination is compared
+
+[arms.static]                     # or: arms that are trained and compared, each a recipe with its size and settings of its own
+recipe = "roberta:laptop"
+set = { batches = { copies = 1 } }
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from foreword.compare.contenders import Plan
 from foreword.compare.starts import Start, trained_starts
 from foreword.compare.study import study
 from foreword.compare.study_report import report
-from foreword.compare.training_study import TrainingJob, rival_jobs, training_jobs
+from foreword.compare.training_study import Arm, TrainingJob, arm_jobs, named_arms, training_jobs
 from foreword.report import Report
 from foreword.tasks.example import groups
 from foreword.tasks.labelled_task import LabelledTask, load
@@ -87,27 +91,33 @@ class StudySpec(Spec):
     dev: str = ""
     test: str = ""
     # training
+    arms: dict[str, Start] = {}  # by name: recipes with settings of their own, compared with each other on test text
     budget: Annotated[str, BeforeValidator(str)] = ""
     documents: str = "auto"
     column: str = "text"
 
     def faults(self) -> list[tuple[str, str]]:
         found = []
-        if (bool(self.model) or bool(self.starts)) == bool(self.recipe) or (self.model and self.starts):
-            found.append(("model", "a study has either a model (or starts) to fine-tune or a recipe to train."))
+        if sum(map(bool, (self.model, self.starts, self.recipe, self.arms))) != 1:
+            found.append(
+                ("model", "a study has either a model (or starts) to fine-tune or a recipe (or arms) to train.")
+            )
         if (self.model or self.starts) and not self.task:
             found.append(("task", "a model is fine-tuned on a task, and none is given."))
-        if self.recipe and not self.data:
+        trains = bool(self.recipe or self.arms)
+        if trains and not self.data:
             found.append(("data", "a recipe is trained on data, and none is given."))
-        if len(self.recipe) > 1 and (self.size or self.vary):
+        if (len(self.recipe) > 1 or self.arms) and (self.size or self.vary):
             found.append(
                 ("recipe", "several recipes are compared as they are: a size stands behind each (gpt2:laptop).")
             )
+        if odd := [name for name in self.arms if not re.fullmatch(r"[\w.-]+", name)]:
+            found.append(("arms", f"{odd[0]!r} is the name of a folder too: letters, digits, dots and dashes."))
         other, said = (
-            "fine-tuning" if self.recipe else "training",
+            "fine-tuning" if trains else "training",
             self.model_dump(exclude=EITHER, exclude_defaults=True),
         )
-        found += [(name, f"this is for {other} only.") for name in said if (name in TRAINING) != bool(self.recipe)]
+        found += [(name, f"this is for {other} only.") for name in said if (name in TRAINING) != trains]
         if self.grid and self.batch_size is not None:
             found.append(("grid", "--grid tries its own batch sizes. Leave out --batch-size or --grid."))
         return found
@@ -125,9 +135,14 @@ class StudySpec(Spec):
         found = {}
         for name, one in self.starts.items():
             budget = [f'training.budget="{one.budget}"'] if one.budget else []
-            settings = [f"{key}={_written(value)}" for key, value in flat(one.set)]
-            found[name] = one.recipe, [*settings, f"training.seed={self.seed}", *budget]
+            found[name] = one.recipe, [*_settings(one), f"training.seed={self.seed}", *budget]
         return found
+
+    def compared(self) -> dict[str, Arm]:
+        """The arms by name; several recipes are arms of nothing but themselves."""
+        if self.arms:
+            return {name: Arm(one.recipe, _settings(one), one.budget) for name, one in self.arms.items()}
+        return named_arms(self.recipe)
 
     def varied(self) -> list[str]:
         """As --vary takes them."""
@@ -135,7 +150,7 @@ class StudySpec(Spec):
 
 
 EITHER = {"model", "recipe", "data", "out", "seeds", "seed", "vary", "set", "jobs", "cluster"}
-TRAINING = {"size", "budget", "documents", "column"}  # all others are for fine-tuning
+TRAINING = {"arms", "size", "budget", "documents", "column"}  # all others are for fine-tuning
 
 
 def flat(values: Mapping[str, object], at: str = "") -> Iterator[tuple[str, object]]:
@@ -145,6 +160,10 @@ def flat(values: Mapping[str, object], at: str = "") -> Iterator[tuple[str, obje
             yield from flat(value, f"{at}{key}.")
         else:
             yield f"{at}{key}", value
+
+
+def _settings(one: Start) -> list[str]:
+    return [f"{key}={_written(value)}" for key, value in flat(one.set)]
 
 
 def _written(value: object) -> str:
@@ -157,7 +176,7 @@ def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
     path = catalogue.study(subject) or Path(subject)
     if path.suffix == ".toml" and path.is_file():
         values, lines = toml.read(path)
-        if {"model", "recipe", "starts"} & set(values):
+        if {"model", "recipe", "starts", "arms"} & set(values):
             written.lay_over(values, {key: f"{path}:{line}" for key, line in lines.items()})
     if not written.values:
         written.lay_over({"model" if path.is_dir() and options.get("task") else "recipe": subject}, {})
@@ -171,10 +190,11 @@ def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
 
 
 def training_runs(spec: StudySpec) -> list[TrainingJob]:
-    named = "-".join(Path(one).stem.replace(":", "-") for one in (*spec.recipe, spec.size) if one) + "-study"
+    words = (*(spec.recipe or spec.arms), spec.size)
+    named = "-".join(Path(one).stem.replace(":", "-") for one in words if one) + "-study"
     seeds, out = range(spec.seed, spec.seed + spec.seeds), Path(spec.out or f"runs/{named}")
-    if len(spec.recipe) > 1:
-        return rival_jobs(spec.recipe, [*map("=".join, spec.given())], spec.budget, seeds, out)
+    if len(spec.recipe) != 1:
+        return arm_jobs(spec.compared(), [*map("=".join, spec.given())], spec.budget, seeds, out)
     return training_jobs(spec.recipe[0], spec.size, spec.settings(), spec.varied(), seeds, out)
 
 

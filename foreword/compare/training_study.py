@@ -1,21 +1,23 @@
-"""A study of training: recipes, or one with several values of some settings; every combination with the same seeds."""
+"""A study of training: arms of their own settings, or a recipe with several values of some; every one with the same seeds."""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from foreword.assembly import loader
-from foreword.assembly.build import check_tokenizer
+from foreword.assembly.build import check_marks, check_tokenizer
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Diverged, Fault, RunFailed
 from foreword.basics.progress import say
 from foreword.compare.contenders import combinations, short_name
 from foreword.compare.parallel import JobRunner, TimedRun
 from foreword.evaluate.held_out import Corpus, score_corpus
+from foreword.evaluate.hidden_tokens import nats_per_hidden_token
 from foreword.report import Report, Section, Table
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import TrainedModel
@@ -27,7 +29,8 @@ from foreword.training.gradient import GradientTraining
 from foreword.training.hardware import Hardware
 
 UNIT = "nats per guess on validation text"
-TEST_BYTES = 200_000  # of held-out text, on which recipes are compared
+TEST_BYTES = 200_000  # of held-out text, on which arms are compared
+HIDDEN = 0.15  # share of its tokens that encoders are asked for
 NATS = Mean(1.0, 4)
 
 
@@ -39,7 +42,7 @@ class TrainingJob:
     seed: int
     recipe: Recipe
     folder: Path
-    rival: str = ""  # the recipe, where there are several
+    arm: str = ""  # its name, where there are several
 
     def run(self, data: Path, hardware: Hardware) -> RunFolder:
         return train(self.recipe, data, self.folder, hardware=hardware)
@@ -54,13 +57,13 @@ class Trained:
     """One combination of values with all its seeds; the lower the better."""
 
     values: tuple[str, ...]
-    seeds: tuple[float, ...]  # the best evaluation of each; of several recipes, the score of each on test
-    rival: str = ""  # the recipe, where there are several
+    seeds: tuple[float, ...]  # the best evaluation of each; of several arms, the score of each on test
+    arm: str = ""  # its name, where there are several
     facts: tuple[str, ...] = ()  # of its first run: parameters, tokens read, core-seconds
 
     @property
     def name(self) -> str:
-        return "  ".join(filter(None, [self.rival, *self.values])) or "as it is"
+        return "  ".join(filter(None, [self.arm, *self.values])) or "as it is"
 
     @property
     def mean(self) -> float:
@@ -85,19 +88,49 @@ def training_jobs(
     ]
 
 
-def rival_jobs(
-    names: Sequence[str], settings: Sequence[str], budget: str, seeds: Sequence[int], out: Path
+class Arm(NamedTuple):
+    """A recipe with its size (gpt2:laptop), and what is its own."""
+
+    recipe: str
+    settings: Sequence[str] = ()
+    budget: str = ""
+
+
+def arm_jobs(
+    arms: Mapping[str, Arm], settings: Sequence[str], budget: str, seeds: Sequence[int], out: Path
 ) -> list[TrainingJob]:
-    """Several recipes, each with its size (gpt2:laptop). The budget is for those that learn by steps; counts are made once."""
+    """Every arm with every seed. A budget is for those that learn by steps; counts are made once."""
     found = []
-    for word in names:
-        name, _, size = word.partition(":")
+    for arm, one in arms.items():
+        name, _, size = one.recipe.partition(":")
         counts = not isinstance(loader.load(name, size).training, GradientTraining)
-        own = [*settings, *([] if counts or not budget else [f'training.budget="{budget}"'])]
+        budget_of = one.budget or budget
+        own = [*settings, *one.settings, *([] if counts or not budget_of else [f'training.budget="{budget_of}"'])]
         for seed in seeds[:1] if counts else seeds:
             recipe = loader.load(name, size, [*own, f"training.seed={seed}"])
-            found.append(TrainingJob((), seed, recipe, out / f"{recipe.name}_seed-{seed}", recipe.name))
+            found.append(TrainingJob((), seed, recipe, out / f"{arm}_seed-{seed}", arm))
+    measured(found)
     return found
+
+
+def named_arms(words: Sequence[str]) -> dict[str, Arm]:
+    """['lstm:laptop', 'gpt2:laptop'] -> arms with the names of the recipes; with their sizes, where one recipe has several."""
+    short = [Path(word.partition(":")[0]).stem for word in words]
+    return {name if short.count(name) == 1 else word.replace(":", "-"): Arm(word) for name, word in zip(short, words)}
+
+
+def measured(jobs: Sequence[TrainingJob]) -> str:
+    """What all arms can be compared in: "score" (bits per byte) if each scores a text, else "fill" (hidden tokens)."""
+    abilities = {job.arm: job.recipe.abilities() for job in jobs}
+    common = frozenset.intersection(*abilities.values())
+    if chosen := next((one for one in ("score", "fill") if one in common), ""):
+        return chosen
+    odd = next((arm for arm, can in abilities.items() if not {"score", "fill"} & can), "")
+    why = f"{odd} does neither" if odd else f"{', '.join(abilities)} do not all do the same"
+    raise Fault(
+        f"arms are compared by how they score a text or fill hidden tokens; {why}.",
+        "A study of [starts.NAME] with a task compares what they are worth to a classifier.",
+    )
 
 
 def training_study(
@@ -108,8 +141,11 @@ def training_study(
     cluster: str = "",
 ) -> list[Trained]:
     """Train them all, the best combination first. Runs that an interrupted call finished are not repeated."""
-    for recipe in {job.recipe.name: job.recipe for job in jobs}.values():
-        check_tokenizer(recipe, TokenStore.open(data, "train").tokenizer, str(data))
+    store = TokenStore.open(data, "train")
+    for recipe in {(job.arm, job.values): job.recipe for job in jobs}.values():
+        check_tokenizer(recipe, store.tokenizer, str(data))
+        check_marks(recipe, [store])
+    measure = measure_of(jobs, data)
     failed, found = [], dict[tuple[str, tuple[str, ...]], list[float]]()
     facts: dict[str, tuple[str, ...]] = {}
     with JobRunner(data, hardware, cluster) as runs:
@@ -118,19 +154,19 @@ def training_study(
         for job in jobs:
             try:
                 run = runs.take(job)
-                loss = test_score(run, data) if job.rival else best_loss(run)
+                loss = measure.of(run)
             except Diverged:
                 failed.append(job.folder.name)
                 continue
-            found.setdefault((job.rival, job.values), []).append(loss)
-            facts.setdefault(job.rival, facts_of(run) if job.rival else ())
-            say(f"{job.folder.name}: {loss:.4f} {unit_of(jobs, data)}")
+            found.setdefault((job.arm, job.values), []).append(loss)
+            facts.setdefault(job.arm, facts_of(run) if job.arm else ())
+            say(f"{job.folder.name}: {loss:.4f} {measure.unit}")
     if failed:
         raise RunFailed(
             f"{len(failed)} of {len(jobs)} runs diverged: {', '.join(failed[:5])}.",
             f"Try a smaller learning rate. The others are in {jobs[0].folder.parent}.",
         )
-    every = (Trained(values, tuple(losses), rival, facts[rival]) for (rival, values), losses in found.items())
+    every = (Trained(values, tuple(losses), arm, facts[arm]) for (arm, values), losses in found.items())
     return sorted(every, key=lambda one: one.mean)
 
 
@@ -139,17 +175,32 @@ def best_loss(run: RunFolder) -> float:
     return float(best.get("valid", float("nan")))
 
 
-def test_score(run: RunFolder, data: Path) -> float:
-    """Bits per byte of held-out text, which no seed was chosen by; bits per token, if the tokenizer loses some of it."""
-    score = score_corpus(TrainedModel.opened(run.path), Corpus(data, "test", limit=TEST_BYTES)).score
-    return score.bits_per_token if score.bits_per_byte is None else score.bits_per_byte
+class Measure(NamedTuple):
+    """By what runs are compared, the lower the better."""
+
+    unit: str
+    of: Callable[[RunFolder], float]
 
 
-def unit_of(jobs: Sequence[TrainingJob], data: Path) -> str:
-    if not jobs[0].rival:
-        return UNIT
-    of = "byte" if TokenStore.open(data, "test").tokenizer.lossless else "token"
-    return f"bits per {of} of {TEST_BYTES // 1000} kB of test text"
+def measure_of(jobs: Sequence[TrainingJob], data: Path) -> Measure:
+    """Several arms are compared on test text, which no seed was chosen by: in bits per byte (per token, if the tokenizer
+    loses some of it); encoders on the same hidden tokens."""
+    if not jobs[0].arm:
+        return Measure(UNIT, best_loss)
+    text, corpus = f"{TEST_BYTES // 1000} kB of test text", Corpus(data, "test", limit=TEST_BYTES)
+    if measured(jobs) == "fill":
+        length = min(getattr(job.recipe.network, "context", None) or 512 for job in jobs)
+        return Measure(
+            f"nats per hidden token, {HIDDEN:.0%} of {text}",
+            lambda run: nats_per_hidden_token(TrainedModel.opened(run.path), corpus, length, HIDDEN),
+        )
+    lossless = TokenStore.open(data, "test").tokenizer.lossless
+
+    def score(run: RunFolder) -> float:
+        found = score_corpus(TrainedModel.opened(run.path), corpus).score
+        return found.bits_per_token if found.bits_per_byte is None else found.bits_per_byte
+
+    return Measure(f"bits per {'byte' if lossless else 'token'} of {text}", score)
 
 
 def facts_of(run: RunFolder) -> tuple[str, ...]:
@@ -163,8 +214,8 @@ def facts_of(run: RunFolder) -> tuple[str, ...]:
 def report(found: Sequence[Trained], title: str, unit: str = UNIT) -> Report:
     """Every combination; how far each is behind the best, seed by seed."""
     best = found[0]
-    about = ("parameters", "tokens read", "seconds") if best.rival else ()
-    first = ("recipe", "test") if best.rival else ("settings", "valid")
+    about = ("parameters", "tokens read", "seconds") if best.arm else ()
+    first = ("arm", "test") if best.arm else ("settings", "valid")
     rows: list[tuple[str, ...]] = [(*first, "sd", "behind the best", "95% (seeds)", *about, "seeds")]
     runs = []
     for one in found:
@@ -174,7 +225,7 @@ def report(found: Sequence[Trained], title: str, unit: str = UNIT) -> Report:
         sd = f"{spread(one.seeds):.4f}" if len(one.seeds) > 1 else "-"
         seeds = " ".join(f"{loss:.4f}" for loss in one.seeds)
         rows.append((one.name, f"{one.mean:.4f}", sd, behind, bounds, *one.facts, seeds))
-        who = {"recipe": one.rival} if one.rival else {"settings": list(one.values)}
+        who = {"arm": one.arm} if one.arm else {"settings": list(one.values)}
         measured = {first[1]: one.mean, "spread": finite(spread(one.seeds)) or 0.0, "seeds": list(one.seeds)}
         runs.append({**who, **measured})
     return Report(

@@ -12,6 +12,7 @@ import numpy as np
 from torch import Tensor
 
 from foreword.networks.base import Inputs, Network
+from foreword.networks.prefix import PrefixTransformer
 from foreword.parts.attention import Attention
 from foreword.parts.depth import Halting, RecurringDepth
 from foreword.report import Report, Section, Table, plots
@@ -81,6 +82,8 @@ def attended(
     }
     maps: list[AttentionMap] = []
     times: list[PonderTime] = []
+    if inputs.source is not None and isinstance(network, PrefixTransformer):  # the source stands in the same row
+        text, writes = (*source, *text), (*source, *writes) if writes else ()
     with _watched(list(found.values())):
         network(inputs)
         for name, part in found.items():

@@ -61,6 +61,13 @@ def judged(model: TrainedModel, rows: Sequence[HiddenRow], documents: int) -> np
     return found
 
 
+def nats_per_hidden_token(model: TrainedModel, corpus: Corpus, length: int, rate: float) -> float:
+    """What a hidden token costs a model: the same tokens for every model with this tokenizer that reads rows so long."""
+    texts = list(corpus.texts(model.tokenizer, model.name))
+    nats, _, guesses = judged(model, list(hidden_rows(texts, model.tokenizer, length, rate)), len(texts)).sum(0)
+    return float(nats / guesses)
+
+
 def report(models: Mapping[str, TrainedModel], corpus: Corpus, rate: float, most: int = MOST) -> Report:
     """Every model on the same hidden tokens; how far each is from the first, in pairs."""
     names = list(models)

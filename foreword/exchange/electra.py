@@ -77,7 +77,8 @@ def part_of(recipe: Recipe, model: Model, part: Part) -> tuple[Recipe, Model]:
         values["objective"] = {"kind": "masked", "rate": values["objective"]["rate"]}
     made = loader.from_values(values, f"the {part} of {recipe.name}")
     if part == "discriminator":
-        return made, Model(network.discriminator, {"replaced": model.heads["replaced"]}).eval()
+        kept = {name: head for name, head in model.heads.items() if name != "tokens"}
+        return made, Model(network.discriminator, kept).eval()
     return made, Model(network.generator, {"tokens": model.heads["tokens"]}).eval()
 
 

@@ -118,6 +118,7 @@ def fits(recipe: Recipe) -> bool:
     network, head = recipe.network, recipe.head
     return (
         isinstance(network, EncoderDecoderSpec)
+        and not network.one_stack
         and network.positions == Sinusoid()
         and isinstance(head, Softmax)
         and head.bias

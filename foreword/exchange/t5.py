@@ -126,6 +126,7 @@ def fits(recipe: Recipe) -> bool:
     network, head = recipe.network, recipe.head
     return (
         isinstance(network, EncoderDecoderSpec)
+        and not network.one_stack
         and isinstance(network.positions, DistanceBias)
         and isinstance(head, Softmax)
         and not head.bias

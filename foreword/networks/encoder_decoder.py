@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
+from foreword.networks.prefix import PrefixTransformer
 from foreword.networks.source_reader import SourceReader
 from foreword.parts import STACKS
 from foreword.parts.attention import KeyValues
@@ -37,16 +38,26 @@ class EncoderDecoderSpec(StackSpec, NetworkSpec):
     )
     embedding_norm: bool | None = None  # the vectors of the source are normalised before the first block, as BERT's are
 
+    one_stack: Literal["prefix", "causal"] | None = (
+        None  # no encoder: one stack reads the source, then writes; it sees the source both ways, or as an LM
+    )
     facts: int | None = (
         None  # a source is read sentence by sentence, a vector each, of so many words; by default word by word
     )
 
+    def faults(self) -> list[tuple[str, str]]:
+        own = [name for name in ("decoder_layers", "target", "facts") if self.one_stack and getattr(self, name)]
+        return [
+            *super().faults(),
+            *((name, "this is for an encoder and a decoder; one_stack has neither.") for name in own),
+        ]
+
     @property
     def plain(self) -> bool:
-        return super().plain and not (self.target or self.embedding_norm or self.facts)
+        return super().plain and not (self.target or self.embedding_norm or self.facts or self.one_stack)
 
-    def build(self, vocabulary: Vocabulary) -> EncoderDecoder:
-        return EncoderDecoder(self, vocabulary)
+    def build(self, vocabulary: Vocabulary) -> EncoderDecoder | PrefixTransformer:
+        return PrefixTransformer(self, vocabulary.size) if self.one_stack else EncoderDecoder(self, vocabulary)
 
 
 class DecoderState(NamedTuple):

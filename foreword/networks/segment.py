@@ -12,7 +12,7 @@ from foreword.networks.base import Inputs, NetworkSpec, Output
 from foreword.networks.language_model import NeuralReader
 from foreword.networks.transformer import Transformer
 from foreword.parts.embeddings import Embeddings
-from foreword.parts.positions import PositionsSpec, Relative
+from foreword.parts.positions import PositionsSpec, Relative, Sinusoid
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Banded, CausalPattern
 from foreword.tokens.vocabulary import Vocabulary
@@ -33,8 +33,16 @@ class SegmentTransformerSpec(StackSpec, NetworkSpec):
             for name in ("memory", "evaluation_memory")
             if (value := getattr(self, name)) is not None and value < 0
         ]
-        if not self.positions.between:
-            found.append(("positions", "what is remembered moves away with every segment: only distances can be told."))
+        if not found and not (self.memory if self.evaluation_memory is None else self.evaluation_memory):
+            what = (
+                "once it has learned, a position sees evaluation_memory positions before its own: with 0 it sees none."
+            )
+            found.append(("evaluation_memory", f"{what} Without a memory give the length of a segment."))
+        if not self.positions.between and not isinstance(self.positions, Sinusoid):
+            what = (
+                "what is remembered moves away with every segment: positions tell distances (relative, distance_bias), "
+            )
+            found.append(("positions", f"{what}or, as a control, places in a segment (sinusoid)."))
         return found
 
     def build(self, vocabulary: Vocabulary) -> SegmentTransformer:
@@ -46,11 +54,15 @@ class Memory(NamedTuple):
 
     layers: tuple[Tensor, ...]  # each [batch, memory, width]
     real: Tensor  # [batch, memory], False where there is no token
+    read: Tensor | None = None  # [batch] tokens before, where places are counted
 
 
 class SegmentTransformer(Transformer):
     """While it learns, a position sees all of its segment and all that is remembered; afterwards exactly as many positions
     before its own as are remembered, so that a text costs the same however it is cut into segments.
+
+    With sinusoids, the paper's control, places are counted anew in every segment, as many as are remembered while it learns: what
+    is remembered keeps the place that it had in its own.
     """
 
     reads = frozenset({"ids", "real"})
@@ -59,6 +71,7 @@ class SegmentTransformer(Transformer):
         super().__init__(spec, Embeddings(spec, vocabulary))
         self.spec, self.norm = spec, spec.last_norm()
         self.afterwards = spec.memory if spec.evaluation_memory is None else spec.evaluation_memory
+        self.counts = not spec.positions.between
 
     @property
     def memory(self) -> int:
@@ -69,10 +82,14 @@ class SegmentTransformer(Transformer):
         return self.spec.layers * self.afterwards
 
     def forward(self, inputs: Inputs, state: Memory | None = None) -> Output:
-        places = torch.arange(inputs.ids.size(1), device=inputs.ids.device)
+        now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
+        places, read = torch.arange(inputs.ids.size(1), device=inputs.ids.device), None
+        if self.counts:
+            before = state.read if state else None
+            read = (now.new_zeros(len(now), dtype=torch.int64) if before is None else before)[:, None] + now.cumsum(1)
+            places, read = (read - 1).clamp(min=0) % (self.spec.memory or self.afterwards), read[:, -1]
         x = self.widen(self.embeddings(inputs.ids, places))
         state = state or self._empty(x)
-        now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
         real = torch.cat([state.real, now], 1)
         where = self.embeddings.where(places, real.size(1))
         pattern = CausalPattern() if self.training else Banded(self.memory + 1)
@@ -81,7 +98,7 @@ class SegmentTransformer(Transformer):
             kept.append(self._last(torch.cat([memory, x], 1)).detach())  # no gradient across segments
             x, _ = block(x, pattern, block.remember(memory), real, where)
             layers.append(x)
-        return Output(self.norm(x), tuple(layers), Memory(tuple(kept), self._last(real)))
+        return Output(self.norm(x), tuple(layers), Memory(tuple(kept), self._last(real), read))
 
     def _empty(self, x: Tensor) -> Memory:
         layer = x.new_zeros(x.size(0), self.memory, self.width)

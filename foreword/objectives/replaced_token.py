@@ -6,6 +6,7 @@ Clark et al. 2020 (ELECTRA), section 2. The generator learns as a masked languag
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -51,10 +52,10 @@ class ReplacedToken(Masked):
     hidden: float = 0.85  # of the positions to guess: shown as [mask]; the rest as they are (the authors' code)
     random: float = 0.0
     weight: float = 50.0  # of the discriminator's loss beside the generator's; 0: only the generator learns
-    guess: Literal["replaced", "author"] = (
-        "replaced"  # whether a token was replaced, or which the author's was (Replace MLM)
+    guess: Literal["replaced", "author"] = "replaced"  # whether a token was replaced, or which the author's was
+    charged: Literal["all", "hidden"] = (
+        "all"  # positions that the discriminator guesses: ELECTRA and All-Tokens MLM, or ELECTRA 15% and Replace MLM
     )
-    charged: Literal["all", "hidden"] = "all"  # positions that the discriminator guesses ("hidden": ELECTRA 15%)
     generator: Literal["likelihood", "adversarial", "fixed"] = "likelihood"  # what it learns from (section 3.2)
     temperature: float = 1.0  # of the drafts; inf: any token, equally likely
     never_right: bool = False  # the author's token is never drafted (`disallow_correct` in the authors' code)
@@ -68,17 +69,25 @@ class ReplacedToken(Masked):
         return {}
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
-        wide = PositionScore(network.width) if self.guess == "replaced" else token_head(network.width, network.table())
+        score = partial(PositionScore, network.width)
+        wide = {"replaced": score() if self.guess == "replaced" else token_head(network.width, network.table())}
+        if self.copies:
+            wide["copy"] = score()
         if not isinstance(network, GeneratorDiscriminator):
-            return {"replaced": wide}  # a discriminator alone, whose generator was left behind
+            return wide  # a discriminator alone, whose generator was left behind
         narrow = network.generator
-        return {"tokens": token_head(narrow.width, narrow.table()), "replaced": wide}
+        return {"tokens": token_head(narrow.width, narrow.table()), **wide}
+
+    @property
+    def copies(self) -> bool:
+        """Whether the author's token may be copied from what is read: All-Tokens MLM, where most of it is the author's."""
+        return self.guess == "author" and self.charged == "all"
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> DraftBatch:
         made = super().collate(rows, tokenizer)
         hidden = made.targets["tokens"]
         original = hidden
-        if self.charged == "all" and self.guess == "replaced":
+        if self.charged == "all":
             original = torch.where(hidden == NOTHING, made.inputs.ids, hidden)
             if made.inputs.real is not None:
                 original = original.masked_fill(~made.inputs.real, NOTHING)
@@ -100,7 +109,11 @@ class ReplacedToken(Masked):
         output = model.network(replace(batch.inputs, ids=corrupt))
         replaced, wrong = (corrupt != original)[there], drawn != targets
         charges = {}
-        if self.guess == "author":
+        if self.copies:
+            charges["replaced"] = Charge(
+                copied_or_written(model, output.last[there], corrupt[there], original[there]), self.weight
+            )
+        elif self.guess == "author":
             charges["replaced"] = Charge(model.heads["replaced"].total(output.last[hidden], targets), self.weight)
         else:
             scores = model.heads["replaced"](output.last)
@@ -137,3 +150,11 @@ class ReplacedToken(Masked):
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         raise TypeError("replaced tokens are not read off one pass of a network")
+
+
+def copied_or_written(model: Model, last: Tensor, shown: Tensor, author: Tensor) -> Tensor:
+    """The nats of the author's tokens, [guesses, width] and [guesses] twice, where a token is copied with probability D and
+    written from the softmax with 1 - D: p(x) = D [x = shown] + (1 - D) softmax(x)."""
+    copy = model.heads["copy"](last)
+    written = F.logsigmoid(-copy) - model.heads["replaced"].nll(last, author)
+    return -torch.where(shown == author, torch.logaddexp(F.logsigmoid(copy), written), written).sum()

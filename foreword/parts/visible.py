@@ -217,6 +217,27 @@ class EitherWay:
 
 
 @dataclass(frozen=True)
+class Prefix:
+    """The first `length` places are seen by every position, by each other too; the rest is seen from behind (prefix LM)."""
+
+    length: int
+    window: Window = None
+
+    def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
+        back = CausalPattern().within(self.window).mask(queries, keys, device)
+        return back | (torch.arange(keys, device=device) < self.length)
+
+    def within(self, window: Window) -> Prefix:
+        return replace(self, window=window)
+
+    def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
+        seen = self.mask(q.size(-2), k.size(-2), q.device)
+        if real is not None:
+            seen = (seen & real[:, None, None, :]) | _itself(q.size(-2), k.size(-2), q.device)
+        return attention(q, k, v, seen, dropout)
+
+
+@dataclass(frozen=True)
 class Packed:
     """Texts of any length, one behind the other in a batch of one: each looks back within itself, and nothing is padding."""
 
@@ -280,8 +301,8 @@ def in_a_row(window: Window) -> int | None:
     return window
 
 
-Pattern = Everywhere | Around | CausalPattern | Banded | ByBlocks | EitherWay | Reached | Packed | Given
-Whole = Everywhere | CausalPattern | EitherWay | Reached | Packed | Given  # patterns that can be narrowed
+Pattern = Everywhere | Around | CausalPattern | Banded | ByBlocks | EitherWay | Prefix | Reached | Packed | Given
+Whole = Everywhere | CausalPattern | EitherWay | Prefix | Reached | Packed | Given  # patterns that can be narrowed
 
 
 class VisibleSpec(Spec):

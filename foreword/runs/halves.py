@@ -73,7 +73,7 @@ class Halves:
     def recipe(self, recipe: Recipe) -> Recipe:
         """The recipe with the shape of what is given; a side for which nothing is given is shaped like the other."""
         spec = recipe.network
-        if not isinstance(spec, EncoderDecoderSpec):
+        if not isinstance(spec, EncoderDecoderSpec) or spec.one_stack:
             raise Fault(
                 f"{recipe.name} has no encoder and decoder.",
                 "Recipes that have both: transformer, universal-transformer, t5.",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from foreword.assembly import loader
+from foreword.assembly import catalogue, loader
 from foreword.basics.messages import Fault
 from foreword.compare.study_file import _listed, label_counts, layer_counts, learning_rates, read_study, training_runs
 from tests.labelled import task
@@ -57,7 +57,7 @@ def test_several_recipes_stand_with_their_sizes(tmp_path: Path) -> None:
 
 def test_studies_that_come_with_foreword(tmp_path: Path) -> None:
     ladder = read_study("ladder", {"data": "text", "out": str(tmp_path), "seeds": 1})
-    assert [job.rival for job in training_runs(ladder)][::6] == ["kneser-ney", "gpt2"]
+    assert [job.arm for job in training_runs(ladder)][::6] == ["kneser-ney", "gpt2"]
     assert {job.recipe.tokenizer.kind for job in training_runs(ladder)} == {"word"}
     in_bytes = read_study("ladder", {"data": "text", "out": str(tmp_path), "set": {"tokenizer": '{ kind = "byte" }'}})
     assert {job.recipe.tokenizer.kind for job in training_runs(in_bytes)} == {"byte"}
@@ -65,8 +65,40 @@ def test_studies_that_come_with_foreword(tmp_path: Path) -> None:
     assert (dai_le.task, dai_le.model, dai_le.settings()) == ("reviews.csv", "", ["objective.read=mean"])
     name, settings = dai_le.begun()["language-model"]
     assert loader.load(*name.split(":"), settings).tokenizer.kind == "word"
-    with pytest.raises(Fault, match="either a model .or starts. to fine-tune or a recipe"):
+    with pytest.raises(Fault, match="either a model .or starts. to fine-tune or a recipe .or arms."):
         read_study("dai-le", {"model": "runs/x"})
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in catalogue.STUDIES.glob("*.toml")))
+def test_every_recipe_of_a_study_that_comes_with_foreword_is_right(name: str) -> None:
+    about, command, *_ = (catalogue.STUDIES / f"{name}.toml").read_text(encoding="utf-8").split("\n")
+    assert about.startswith("# ")
+    assert command.startswith(f"# foreword study {name} --data ")
+    spec = read_study(name, {} if "GLUE_FOLDER" in command else {"data": "text"})
+    begun = [loader.load(*word.partition(":")[::2], settings) for word, settings in spec.begun().values()]
+    recipes = begun or [job.recipe for job in training_runs(spec)[:: spec.seeds]]
+    assert len({repr(recipe) for recipe in recipes}) == len(recipes)
+
+
+def test_arms_are_recipes_with_settings_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "mine.toml"
+    file.write_text(
+        'data = "text"\nseeds = 2\nbudget = "9"\n[set]\n"training.clip" = 0.5\n[arms.a]\nrecipe = "gpt2:laptop"\n[arms.b]\n'
+        'recipe = "gpt2:laptop"\nbudget = "7"\nset = { training = { clip = 2.0 } }\n',
+        encoding="utf-8",
+    )
+    jobs = training_runs(read_study(str(file), {"out": str(tmp_path / "out")}))
+    assert [job.folder.name for job in jobs] == ["a_seed-0", "a_seed-1", "b_seed-0", "b_seed-1"]
+    assert [(job.recipe.training.budget, job.recipe.training.clip) for job in jobs[1:3]] == [("9", 0.5), ("7", 2.0)]
+    for wrong, options in (
+        ("either a model", {"model": "runs/x"}),
+        ("a size stands behind each", {"vary": {"training.clip": "1,2"}}),
+        ("this is for fine-tuning only", {"labels": "16"}),
+    ):
+        with pytest.raises(Fault, match=wrong):
+            read_study(str(file), options)
+    with pytest.raises(Fault, match="the name of a folder too"):
+        read_study(str(file), {"arms": {"a/b": {"recipe": "gpt2"}}})
 
 
 def test_everything_wrong_is_said_with_its_place(tmp_path: Path) -> None:

@@ -9,14 +9,18 @@ from foreword.compare import parallel
 from foreword.compare.contenders import combinations, short_name
 from foreword.compare.training_study import (
     TEST_BYTES,
+    Arm,
     Trained,
+    arm_jobs,
+    measure_of,
+    measured,
+    named_arms,
     report,
-    rival_jobs,
     training_jobs,
     training_study,
-    unit_of,
 )
 from foreword.evaluate.held_out import Corpus, score_corpus
+from foreword.evaluate.hidden_tokens import report as hidden_report
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import TrainedModel
 from foreword.training.hardware import Hardware
@@ -123,17 +127,52 @@ def test_the_pace_is_of_real_steps(stores, tmp_path):
 @pytest.mark.thorough
 def test_several_recipes_are_scored_on_test_and_counts_are_made_once(stores, tmp_path):
     names = ["bigram", "nplm:laptop", "rnnlm:laptop"]
-    every = rival_jobs(names, ["training.evaluate=1.0"], "2", range(2), tmp_path / "ladder")
+    every = arm_jobs(named_arms(names), ["training.evaluate=1.0"], "2", range(2), tmp_path / "ladder")
     folders = ["bigram_seed-0", "nplm_seed-0", "nplm_seed-1", "rnnlm_seed-0", "rnnlm_seed-1"]
     assert [job.folder.name for job in every] == folders
-    assert {job.recipe.training.budget for job in every if job.rival != "bigram"} == {"2"}
-    found = {one.rival: one for one in training_study(every, stores["byte_bpe"], parallel=1)}
+    assert {job.recipe.training.budget for job in every if job.arm != "bigram"} == {"2"}
+    found = {one.arm: one for one in training_study(every, stores["byte_bpe"], parallel=1)}
     assert {name: len(one.seeds) for name, one in found.items()} == {"bigram": 1, "nplm": 2, "rnnlm": 2}
     for job in every:
         model = TrainedModel.opened(job.folder)
         wanted = score_corpus(model, Corpus(stores["byte_bpe"], "test", limit=TEST_BYTES)).score.bits_per_byte
-        assert wanted == pytest.approx(found[job.rival].seeds[job.seed])
-    assert unit_of(every, stores["byte_bpe"]) == "bits per byte of 200 kB of test text"
+        assert wanted == pytest.approx(found[job.arm].seeds[job.seed])
+    assert measure_of(every, stores["byte_bpe"]).unit == "bits per byte of 200 kB of test text"
     rows = report(list(found.values()), "ladder", "bits").sections[0].blocks[0].rows
-    assert rows[0][:2] == ("recipe", "test")
+    assert rows[0][:2] == ("arm", "test")
     assert {len(row) for row in rows} == {len(rows[0])}
+
+
+ENCODER = ["network.layers=1", "network.width=16", "network.heads=2", "network.context=32", "training.evaluate=1.0"]
+
+
+@pytest.mark.thorough
+def test_encoders_are_compared_on_the_same_hidden_tokens(stores, tmp_path):
+    """Whatever each of them hides while it learns: the number is that of `evaluate --hidden`."""
+    arms = {
+        "dynamic": Arm("roberta:laptop"),
+        "static": Arm("roberta:laptop", ["batches.copies=1", "objective.rate=0.4"], "2"),
+        "both": Arm("gpt-bert:laptop", ["network.qk_norm=false"]),
+    }
+    every = arm_jobs(arms, [*ENCODER, "training.batch_size=4"], "4", [0], tmp_path / "masks")
+    assert {job.arm: job.recipe.training.budget for job in every} == {"dynamic": "4", "static": "2", "both": "4"}
+    assert {job.arm: getattr(job.recipe.batches, "copies", None) for job in every}["static"] == 1
+    store = stores["tagged"]
+    assert measure_of(every, store).unit == "nats per hidden token, 15% of 200 kB of test text"
+    found = {one.arm: one.seeds[0] for one in training_study(every, store, parallel=1)}
+    models = {job.arm: TrainedModel.opened(job.folder) for job in every}
+    wanted = hidden_report(models, Corpus(store, "test"), 0.15).data()
+    assert found == pytest.approx({arm: wanted[arm]["nats"] for arm in arms}, rel=1e-6)
+    assert len(set(found.values())) == 3
+
+
+def test_arms_that_cannot_be_asked_the_same_are_refused_before_they_learn(tmp_path):
+    for words, why in (
+        (["gpt2:laptop", "bert:laptop"], "gpt2, bert do not all do the same"),
+        (["bert:laptop", "electra:laptop"], "electra does neither"),
+    ):
+        with pytest.raises(Fault, match=why):
+            arm_jobs(named_arms(words), [], "4", [0], tmp_path)
+    jobs = arm_jobs(named_arms(["gpt2:laptop", "gpt-bert:laptop"]), [], "4", [0], tmp_path)
+    assert measured(jobs) == "score", "gpt-bert does both"
+    assert list(named_arms(["gpt2:laptop", "gpt2:small", "bert"])) == ["gpt2-laptop", "gpt2-small", "bert"]

@@ -7,7 +7,7 @@ import torch
 
 from foreword.networks.base import Inputs
 from foreword.networks.segment import SegmentTransformerSpec
-from foreword.parts.positions import Relative, sinusoids
+from foreword.parts.positions import Learned, Relative, Sinusoid, sinusoids
 from foreword.parts.stack import Initial
 from foreword.parts.visible import Banded
 from foreword.tokens.vocabulary import Vocabulary
@@ -75,10 +75,43 @@ def test_no_gradient_goes_into_the_memory():
     assert all(slope[token].abs().sum() == 0 for token in before)
 
 
-def test_only_distances_can_be_told():
-    from foreword.parts.positions import Learned
+def test_what_the_memory_cannot_have_is_a_fault():
+    for name, settings in (
+        ("positions", {"positions": Learned()}),
+        ("evaluation_memory", {"memory": 0}),
+        ("evaluation_memory", {"evaluation_memory": 0}),
+    ):
+        assert SegmentTransformerSpec(layers=1, width=8, heads=2, **settings).faults()[0][0] == name
+    assert not SegmentTransformerSpec(layers=1, width=8, heads=2, positions=Sinusoid()).faults()
+    assert not SegmentTransformerSpec(layers=1, width=8, heads=2, memory=0, evaluation_memory=4).faults()
 
-    assert SegmentTransformerSpec(layers=1, width=8, heads=2, positions=Learned()).faults()[0][0] == "positions"
+
+@pytest.mark.parametrize("piece", [1, 3, 4, 5])
+@torch.no_grad()
+def test_sinusoids_count_the_places_of_a_segment_and_the_rest_is_the_same(piece):
+    """The control with absolute positions: the vectors of a segment of four are those of places 0 to 3, whatever stands before;
+    the memory, its band and its cutting are those of relative positions, which know nothing of segments."""
+    made, text = network(4, positions=Sinusoid()), ids()
+    whole = made(Inputs(text))
+    assert torch.allclose(read(made, text, piece), whole.last, atol=1e-12)
+    tokens = made.table()[text[0]]
+    assert torch.allclose(whole.layers[0][0] - tokens, sinusoids(torch.arange(LENGTH) % 4, 8).double(), atol=1e-6)
+    assert torch.equal(network(4)(Inputs(text)).layers[0][0], network(4).table()[text[0]]), "relative ones add nothing"
+    padded = torch.cat([torch.full((1, 3), 7), text], 1)
+    there = torch.arange(LENGTH + 3)[None] >= 3
+    assert torch.allclose(made(Inputs(padded, there)).last[:, 3:], whole.last, atol=1e-12)
+
+
+@torch.no_grad()
+def test_a_control_of_places_is_confused_where_distances_are_not():
+    """The same token at the same place of two segments, both remembered: their order changes nothing for absolute positions."""
+    text = ids()
+    swapped = text.clone()
+    swapped[0, 1], swapped[0, 5] = text[0, 5], text[0, 1]
+    for positions, same in ((Sinusoid(), True), (Relative(), False)):
+        made = network(4, layers=1, positions=positions, evaluation_memory=LENGTH)
+        last, other = (made(Inputs(one)).last[0, -1] for one in (text, swapped))
+        assert torch.allclose(last, other, atol=1e-9) == same
 
 
 @pytest.mark.parametrize(("window", "same"), [(2, False), (5, True), (6, False)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 from foreword.assembly.build import model_for
 from foreword.batches.stream import Stream
 from foreword.objectives.base import NOTHING
-from foreword.objectives.replaced_token import ReplacedToken
+from foreword.objectives.replaced_token import ReplacedToken, copied_or_written
 from tests.tiny import drawn, learner_for, tiny
 
 
@@ -126,12 +127,50 @@ def test_fifteen_percent_charges_only_what_was_hidden(store_of):
 
 
 def test_replace_mlm_asks_for_the_authors_token(store_of):
-    recipe, model, batch = with_settings(store_of, 'objective.guess="author"')
+    recipe, model, batch = with_settings(store_of, 'objective.guess="author"', 'objective.charged="hidden"')
     loss = recipe.objective.loss(model, batch)
     assert batch.guesses["replaced"] == batch.guesses["tokens"]
     assert float(loss.charges["replaced"].total) > 0
     assert model.heads["replaced"].out.weight is model.network.table()
     assert "recall" not in loss.charges
+    assert "copy" not in model.heads
+
+
+@torch.no_grad()
+def test_all_tokens_mlm_copies_or_writes_every_token(store_of):
+    """p(x) = D [x = shown] + (1 - D) softmax(x), at every position that is no padding; always copying costs nothing where
+    nothing was replaced, and never copying is the softmax alone."""
+    recipe, model, batch = with_settings(store_of, 'objective.guess="author"', "objective.weight=1.0")
+    everywhere = with_settings(store_of)[2]
+    assert batch.guesses["replaced"] == everywhere.guesses["replaced"] > 5 * batch.guesses["tokens"]
+    read = []
+    watch = model.network.register_forward_hook(lambda _, inputs, output: read.append((inputs[0].ids, output.last)))
+    charge = recipe.objective.loss(model, batch).charges["replaced"]
+    watch.remove()
+    (shown, last), author = read[-1], batch.targets["replaced"]
+    assert (shown != author)[author != NOTHING].any()
+    share = model.heads["copy"](last).sigmoid()
+    softmax = model.heads["replaced"].logits(last).double().softmax(-1)
+    nats = alone = 0.0
+    for row, place in (author != NOTHING).nonzero().tolist():
+        written = float(softmax[row, place, author[row, place]])
+        same = float(shown[row, place] == author[row, place])
+        nats -= math.log(float(share[row, place]) * same + (1 - float(share[row, place])) * written)
+        alone -= math.log(written)
+    assert float(charge.total) == pytest.approx(nats, rel=1e-6)
+    model.heads["copy"].out.weight.zero_()
+    model.heads["copy"].out.bias.fill_(-40.0)
+    assert float(recipe.objective.loss(model, batch).charges["replaced"].total) == pytest.approx(alone, rel=1e-6)
+    model.heads["copy"].out.bias.fill_(40.0)
+    there = (author != NOTHING)[0].nonzero()[:, 0]
+    kept = copied_or_written(model, last[0, there], author[0, there], author[0, there])
+    assert float(kept) == pytest.approx(0.0, abs=1e-6)
+
+
+def test_all_tokens_mlm_teaches_the_discriminator_and_its_copying_but_not_the_generator(store_of):
+    generator, both = slopes(*with_settings(store_of, 'objective.guess="author"', 'objective.generator="fixed"'))
+    assert not generator
+    assert {"heads.copy.out.weight", "heads.replaced.dense.weight"} <= both
 
 
 def test_a_fixed_generator_does_not_move_and_the_discriminator_does(store_of):
