@@ -175,22 +175,22 @@ def best_loss(run: RunFolder) -> float:
     return float(best.get("valid", float("nan")))
 
 
-class Measure(NamedTuple):
+class Yardstick(NamedTuple):
     """By what runs are compared, the lower the better."""
 
     unit: str
     of: Callable[[RunFolder], float]
 
 
-def measure_of(jobs: Sequence[TrainingJob], data: Path) -> Measure:
+def measure_of(jobs: Sequence[TrainingJob], data: Path) -> Yardstick:
     """Several arms are compared on test text, which no seed was chosen by: in bits per byte (per token, if the tokenizer
     loses some of it); encoders on the same hidden tokens."""
     if not jobs[0].arm:
-        return Measure(UNIT, best_loss)
+        return Yardstick(UNIT, best_loss)
     text, corpus = f"{TEST_BYTES // 1000} kB of test text", Corpus(data, "test", limit=TEST_BYTES)
     if measured(jobs) == "fill":
         length = min(getattr(job.recipe.network, "context", None) or 512 for job in jobs)
-        return Measure(
+        return Yardstick(
             f"nats per hidden token, {HIDDEN:.0%} of {text}",
             lambda run: nats_per_hidden_token(TrainedModel.opened(run.path), corpus, length, HIDDEN),
         )
@@ -200,7 +200,7 @@ def measure_of(jobs: Sequence[TrainingJob], data: Path) -> Measure:
         found = score_corpus(TrainedModel.opened(run.path), corpus).score
         return found.bits_per_token if found.bits_per_byte is None else found.bits_per_byte
 
-    return Measure(f"bits per {'byte' if lossless else 'token'} of {text}", score)
+    return Yardstick(f"bits per {'byte' if lossless else 'token'} of {text}", score)
 
 
 def facts_of(run: RunFolder) -> tuple[str, ...]:
