@@ -18,9 +18,9 @@ def import_(
 ) -> None:
     """Bring a model in: every tensor accounted for, then written as a run.
 
-    It reads safetensors of these model types: bert, gpt2 (also DialoGPT), gpt_neo, nanochat, openai-gpt; and any model folder of
-    Foreword's own; and word vectors as word2vec, GloVe and fastText write them (.txt, .vec, .bin). Fine-tuned classes come with
-    their task head; `foreword predict` then labels text with them.
+    It reads safetensors of these model types: bert, electra, ernie, gpt2 (also DialoGPT), gpt_neo, marian, modernbert, nanochat,
+    openai-gpt, roberta, t5, xlnet; and any model folder of Foreword's own; and word vectors as word2vec, GloVe and fastText write
+    them (.txt, .vec, .bin). Fine-tuned classes come with their task head; `foreword predict` then labels text with them.
     """
     from foreword.cli.preparing import models_there
 
