@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar, Literal, NamedTuple
 
 import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, NetworkSpec, Output
 from foreword.networks.language_model import NeuralReader
 from foreword.networks.transformer import Transformer
+from foreword.parts import WORDS
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.positions import PositionsSpec, Relative, Sinusoid
 from foreword.parts.stack import StackSpec
 from foreword.parts.visible import Banded, CausalPattern
+from foreword.parts.words import TableSpec, WordsSpec
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -25,6 +29,8 @@ class SegmentTransformerSpec(StackSpec, NetworkSpec):
     memory: int = 128  # positions that each layer keeps of what it has read before
     evaluation_memory: int | None = None  # the same once it has learned; as many by default
     positions: SerializeAsAny[PositionsSpec] = Relative()
+    chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "words": WORDS}
+    words: SerializeAsAny[WordsSpec] = TableSpec()  # from ids to vectors: a row for each, or less for rarer words
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()
@@ -46,7 +52,7 @@ class SegmentTransformerSpec(StackSpec, NetworkSpec):
         return found
 
     def build(self, vocabulary: Vocabulary) -> SegmentTransformer:
-        return SegmentTransformer(self, vocabulary.size)
+        return SegmentTransformer(self, vocabulary)
 
 
 class Memory(NamedTuple):
@@ -67,8 +73,11 @@ class SegmentTransformer(Transformer):
 
     reads = frozenset({"ids", "real"})
 
-    def __init__(self, spec: SegmentTransformerSpec, vocabulary: int):
-        super().__init__(spec, Embeddings(spec, vocabulary))
+    def __init__(self, spec: SegmentTransformerSpec, vocabulary: Vocabulary):
+        super().__init__(spec, Embeddings(spec, vocabulary.size))
+        if not isinstance(spec.words, TableSpec):
+            self.embeddings.tokens = spec.words.build(vocabulary, spec.token_width)
+            spec.initial.apply(self.embeddings.tokens)
         self.spec, self.norm = spec, spec.last_norm()
         self.afterwards = spec.memory if spec.evaluation_memory is None else spec.evaluation_memory
         self.counts = not spec.positions.between
@@ -106,6 +115,13 @@ class SegmentTransformer(Transformer):
 
     def _last(self, x: Tensor) -> Tensor:
         return x[:, max(x.size(1) - self.memory, 0) :]
+
+    def table(self) -> Tensor:
+        tokens = self.embeddings.tokens
+        return tokens.weight if isinstance(tokens, nn.Embedding) else tokens.every()
+
+    def tables(self) -> dict[str, Tensor]:
+        return super().tables() if isinstance(self.embeddings.tokens, nn.Embedding) else {}
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
         return NeuralReader(self, head, vocabulary, Inputs)

@@ -16,7 +16,14 @@ CELLS = Registry(
         "block_sparse_lstm": "foreword.parts.block_sparse_lstm:BlockSparseLstmCell",
     },
 )
-WORDS = Registry("words", {"table": "foreword.parts.words:TableSpec", "characters": "foreword.parts.words:Characters"})
+WORDS = Registry(
+    "words",
+    {
+        "table": "foreword.parts.words:TableSpec",
+        "characters": "foreword.parts.words:Characters",
+        "adaptive": "foreword.parts.adaptive_words:Adaptive",
+    },
+)
 BETWEEN = Registry(
     "between", {"nothing": "foreword.parts.experts:Nothing", "experts": "foreword.parts.experts:ExpertsSpec"}
 )

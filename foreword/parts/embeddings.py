@@ -47,6 +47,8 @@ class Embeddings(nn.Module):
 
     def vectors(self, ids: Tensor) -> Tensor:
         """Those of the tokens alone."""
+        if not isinstance(self.tokens, nn.Embedding):
+            return self.tokens(ids) * self.scale  # not a row for each
         weight = (
             dropout(self.tokens.weight, self.drop_table) if self.drop_table and self.training else self.tokens.weight
         )

@@ -19,7 +19,8 @@ BEGIN, STOP, PAD = 256, 257, 258  # beside the 256 bytes of UTF-8
 class WordsSpec(Spec):
     """How a word becomes a vector."""
 
-    def build(self, vocabulary: Vocabulary, width: int) -> WordTable | CharacterWords:
+    def build(self, vocabulary: Vocabulary, width: int) -> Any:
+        """Ids to vectors of this width: [...] -> [..., width]; `every()` has those of all words."""
         raise TypeError(f"{type(self).__name__} has no build.")
 
 

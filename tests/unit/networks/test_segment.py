@@ -11,8 +11,10 @@ from foreword.parts.positions import Learned, Relative, Sinusoid, sinusoids
 from foreword.parts.stack import Initial
 from foreword.parts.visible import Banded
 from foreword.tokens.vocabulary import Vocabulary
+from tests.tiny import drawn, learner_for, take_steps, tiny
 
 LENGTH = 12
+FAST = ('training.optimizer={ kind = "adam", learning_rate = 0.02 }', 'training.schedule={ kind = "constant" }')
 
 
 def network(memory: int, layers: int = 2, norm: str = "after", **more):
@@ -179,3 +181,38 @@ def test_a_memory_longer_than_the_text_is_refused(stores, tmp_path):
     with pytest.raises(Fault, match="a memory of 10,000,000 positions is longer than the text"):
         train(tiny("transformer-xl", "network.memory=10000000"), stores["byte_bpe"], tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+ADAPTIVE = ("network.words.kind=adaptive", "head.kind=adaptive_softmax")
+
+
+def test_adaptive_input_and_softmax_learn_score_and_need_fewer_numbers(store_of):
+    recipe = tiny("transformer-xl", *ADAPTIVE, *FAST)
+    text = store_of(recipe)
+    learner, stream = learner_for(recipe, text)
+    batch = stream.batch(0)
+    before = learner.measure([batch])["nll.tokens"]
+    take_steps(learner, stream, range(60), same=True)
+    assert learner.measure([batch])["nll.tokens"] < before / 2
+    plain = learner_for(tiny("transformer-xl", "head.tied=false"), text)[0]
+    assert learner.model.parameter_count() < 0.8 * plain.model.parameter_count()
+    reader = learner.model.eval().language_model(text.tokenizer.vocabulary())
+    logs, state = reader.begin([text.document(0)[:9]])
+    assert float(logs.exp().sum()) == pytest.approx(1.0, abs=1e-4)
+    stepwise = [float(logs[0, text.document(0)[9]])]
+    for place in (9, 10):
+        logs, state = reader.advance(text.document(0)[place : place + 1], state)
+        stepwise.append(float(logs[0, text.document(0)[place + 1]]))
+    assert stepwise == pytest.approx(reader.score([text.document(0)[:12]], [9])[0], abs=1e-3)
+
+
+def test_a_model_of_adaptive_words_is_written_and_opened(store_of, tmp_path):
+    """The frequencies by which words are sorted are kept with it."""
+    recipe = tiny("transformer-xl", *ADAPTIVE)
+    text = store_of(recipe)
+    model = drawn(recipe, text.tokenizer)
+    model.network.embeddings.tokens.rank.copy_(model.network.embeddings.tokens.rank.flip(0))
+    again = drawn(recipe, text.tokenizer, seed=1)
+    again.restore({name: weight.numpy() for name, weight in model.arrays().items()})
+    ids_ = torch.from_numpy(text.document(0)[None, :20].astype("int64"))
+    assert torch.equal(again.eval().network(Inputs(ids_)).last, model.eval().network(Inputs(ids_)).last)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 
+from foreword.parts.adaptive_words import Adaptive
 from foreword.parts.words import Characters
 from foreword.tokens.vocabulary import Vocabulary
 
@@ -84,3 +87,33 @@ def test_a_dropped_word_is_gone_wherever_it_stands(rate):
     assert torch.equal(vectors[0], vectors[1])
     gone = (vectors[0] == 0).all(-1)
     assert not gone.any() if not rate else True
+
+
+def sized(size: int, counts=None) -> Vocabulary:
+    return Vocabulary(size, -1, (), counts=counts)
+
+
+def test_adaptive_vectors_are_wide_for_frequent_words_whatever_their_ids():
+    counts = np.arange(1, 41)  # the last id is the most frequent
+    torch.manual_seed(0)
+    made = Adaptive(cutoffs=(0.1, 0.5), divide=2.0).build(sized(40, counts), 8).double()
+    assert [table.weight.shape for table in made.shares] == [(4, 8), (16, 4), (20, 2)]
+    assert sum(p.numel() for p in made.parameters()) == 4 * 8 + 16 * 4 + 20 * 2 + 4 * 8 + 2 * 8
+    ids = torch.tensor([[39, 36, 35], [20, 19, 0]])
+    assert torch.equal(made(ids), made.every()[ids])
+    assert torch.equal(made(ids)[0, :2], made.shares[0].weight[[0, 3]])
+    assert torch.allclose(made(ids)[0, 2], made.shares[1].weight[0] @ made.widen[0].weight.T)
+    narrow = [made.shares[n].weight[i] @ made.widen[n - 1].weight.T for n, i in ((1, 15), (2, 0), (2, 19))]
+    assert torch.allclose(made(ids)[1], torch.stack(narrow))
+    slopes = torch.autograd.grad(made(torch.tensor([39, 35])).sum(), list(made.parameters()))
+    assert [bool(slope.any()) for slope in slopes] == [True, True, False, True, False], "rare words were not read"
+
+
+def test_one_share_of_everything_is_a_table_and_a_word_is_dropped_wherever_it_stands():
+    made = Adaptive(cutoffs=()).build(sized(30), 6)
+    ids = torch.randint(0, 30, (3, 5))
+    assert torch.equal(made(ids), F.embedding(ids, made.shares[0].weight))
+    some = made(torch.tensor([4, 9, 4, 9, 4]), drop=0.5)
+    assert torch.equal(some[0], some[2])
+    assert Adaptive(cutoffs=(0.5, 0.1)).faults()
+    assert Adaptive(divide=0.5).faults()
