@@ -6,6 +6,7 @@ python docs/generate.py --check    end with 1 if any of them is out of date
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import functools
 import importlib
@@ -31,6 +32,7 @@ from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.cli.main import app
+from foreword.compare.claims import NOT_RUN, NOT_TESTABLE, Verdict, verdicts
 from foreword.networks.base import Model
 from foreword.text.readers import READERS
 from foreword.text.stages import STAGES
@@ -128,6 +130,7 @@ def pages() -> dict[Path, str]:
         DOCS / "reference" / "corpus.md": corpus(),
         DOCS / "reference" / "commands.md": commands(),
         DOCS / "reference" / "python.md": python(),
+        DOCS / "claims.md": claims(),
     }
     for entry in catalogue.entries():
         path = DOCS / "lineage" / f"{entry.name}.md"
@@ -215,6 +218,55 @@ def parameters(recipe: Recipe) -> str:
 def _command(entry: Entry) -> str:
     size = " --size laptop" if "laptop" in entry.sizes else ""
     return f"foreword train {entry.name}{size} --data my-text"
+
+
+# claims
+
+CLAIMS = """\
+# Claims
+
+What the paper of each system claims, and what a study of it found here. Written by `python docs/generate.py` from the studies in
+[`foreword/studies/claims`](../foreword/studies/claims) and from what they wrote: no number stands here that no study wrote.
+
+```text
+foreword study claims/kneser-ney --data my-text --out runs/claim
+cp runs/claim/study.json docs/claims/kneser-ney.json && python docs/generate.py
+```
+
+- *replicated*: the difference is on the claim's side, and its 95% intervals over seeds and over examples exclude zero.
+- *not replicated*: they exclude it on the other side.
+- *inconclusive*: they do not exclude it.
+
+Differences are in the claim's favour where they are positive. The paper's figure is of its own data and size, no measure of ours.
+"""
+
+
+def claims() -> str:
+    found = verdicts(DOCS / "claims")
+    tally = collections.Counter(one.status for one in found)
+    lines = [
+        CLAIMS,
+        f"{len(found)} claims: {', '.join(f'{count} {status}' for status, count in tally.most_common())}.",
+        "",
+    ]
+    for one in found:
+        name = Path(one.study).name
+        lines += [
+            f"## {name}",
+            "",
+            *_wrapped(f"[{one.claim.system}](lineage/{one.claim.system}.md): {one.claim.says}"),
+            "",
+        ]
+        lines += _wrapped(f"- The paper: {one.claim.figure}.") if one.claim.figure else []
+        lines += [*_wrapped(f"- Here: *{one.status}*{_found(one)}", "  "), ""]
+    return "\n".join(lines)
+
+
+def _found(one: Verdict) -> str:
+    if one.status == NOT_TESTABLE:
+        return f": {one.claim.untestable}"
+    results = f"claims/{Path(one.study).name}.json"
+    return f", `foreword study {one.study}`." if one.status == NOT_RUN else f", {one.ours} ([results]({results}))."
 
 
 # reference
@@ -444,8 +496,8 @@ def _first(thing: Any) -> str:
     return " ".join(inspect.cleandoc(getattr(thing, "__doc__", "") or "").split("\n\n")[0].split())
 
 
-def _wrapped(text: str) -> list[str]:
-    return textwrap.wrap(text, 140, break_long_words=False, break_on_hyphens=False)
+def _wrapped(text: str, further: str = "") -> list[str]:
+    return textwrap.wrap(text, 140, subsequent_indent=further, break_long_words=False, break_on_hyphens=False)
 
 
 def main(arguments: list[str]) -> int:

@@ -61,6 +61,16 @@ def study(name: str) -> Path | None:
     return path if path.is_file() and not Path(name).exists() else None
 
 
+def studies() -> list[tuple[str, str]]:
+    """(name, about) of every study that comes with Foreword; of one that tests a claim, the claim."""
+    found = []
+    for path in sorted(STUDIES.rglob("*.toml")):
+        claim = toml.read(path)[0].get("claim", {})
+        about = claim.get("says") or path.read_text(encoding="utf-8").split("\n")[0].lstrip("# ")
+        found.append((path.relative_to(STUDIES).with_suffix("").as_posix(), about))
+    return found
+
+
 def find(name: str) -> Path:
     """A recipe's file: by name, by path, or the recipe of a run folder."""
     known = built_in()

@@ -10,14 +10,16 @@ from foreword.cli.options import Json
 
 
 def list_(
-    what: Annotated[str, typer.Argument(help="recipes, networks, objectives, tokenizers, cuts or tasks.")] = "recipes",
+    what: Annotated[
+        str, typer.Argument(help="recipes, networks, objectives, tokenizers, cuts, tasks or studies.")
+    ] = "recipes",
     as_json: Json = False,
 ) -> None:
     """List what there is. Tasks that can be learned say the kind: (finetune: pair)."""
     import json
 
     from foreword import batches, counts, networks, objectives, tokens, vectors
-    from foreword.assembly.catalogue import entries
+    from foreword.assembly.catalogue import entries, studies
     from foreword.basics.messages import Fault, did_you_mean
     from foreword.tasks import task
 
@@ -39,10 +41,12 @@ def list_(
                     for name, about, variants in task.entries()
                 ),
             ]
+        elif what == "studies":
+            rows = [(name, about, {"sizes": ""}) for name, about in studies()]
         elif what in tables:
             rows = [(name, table.about(name), {"sizes": ""}) for table in tables[what] for name in table.names()]
         else:
-            names = ["recipes", "tasks", *tables]
+            names = ["recipes", "tasks", "studies", *tables]
             raise Fault(f"there is no list of {what!r}.{did_you_mean(what, names)} Lists: {', '.join(names)}.")
     if as_json:
         print(json.dumps([{"name": name, "about": about, **more} for name, about, more in rows]))

@@ -10,6 +10,7 @@ import typer
 from foreword.cli.options import Device, Json, Processes, Set, Shard, Size
 
 if TYPE_CHECKING:
+    from foreword.compare.claims import Claim
     from foreword.compare.study_file import StudySpec
     from foreword.report import Report
     from foreword.training.hardware import Hardware
@@ -95,7 +96,16 @@ def study(
     report.save(folder, "study.json")
     report.show(as_json)
     if not as_json:
+        if spec.claim:
+            _tell_claim(spec.claim, subject, folder)
         print(folder)
+
+
+def _tell_claim(claim: Claim, subject: str, folder: Path) -> None:
+    from foreword.compare.claims import verdict
+
+    found = verdict(claim, subject, folder / "study.json")
+    print(f"Claim: {claim.says} {found.status[:1].upper()}{found.status[1:]}: {found.ours}")
 
 
 def _there(subject: str, task: str) -> None:

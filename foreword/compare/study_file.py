@@ -30,6 +30,7 @@ from foreword.basics.messages import Fault, Faults
 from foreword.basics.progress import say
 from foreword.basics.sections import Written, construct
 from foreword.basics.spec import Spec
+from foreword.compare.claims import Claim, refuse_untestable
 from foreword.compare.contenders import Plan
 from foreword.compare.starts import Start, trained_starts
 from foreword.compare.study import study
@@ -41,6 +42,7 @@ from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.training.hardware import Hardware
 from foreword.transfer.label_subset import strata
 from foreword.transfer.tuning import Tuning
+from foreword.vectors.words import is_vectors
 
 
 def _listed(value: object) -> tuple[str, ...]:
@@ -90,6 +92,7 @@ class StudySpec(Spec):
     kind: str = ""  # of the task, where its columns do not tell
     dev: str = ""
     test: str = ""
+    claim: Claim | None = None  # what the study is to test: docs/claims.md
     # training
     arms: dict[str, Start] = {}  # by name: recipes with settings of their own, compared with each other on test text
     budget: Annotated[str, BeforeValidator(str)] = ""
@@ -149,7 +152,7 @@ class StudySpec(Spec):
         return [f"{key}={','.join(_listed(value))}" for key, value in flat(self.vary)]
 
 
-EITHER = {"model", "recipe", "data", "out", "seeds", "seed", "vary", "set", "jobs", "cluster"}
+EITHER = {"claim", "model", "recipe", "data", "out", "seeds", "seed", "vary", "set", "jobs", "cluster"}
 TRAINING = {"arms", "size", "budget", "documents", "column"}  # all others are for fine-tuning
 
 
@@ -175,6 +178,7 @@ def read_study(subject: str, options: Mapping[str, object]) -> StudySpec:
     written = Written()
     path = catalogue.study(subject) or Path(subject)
     if path.suffix == ".toml" and path.is_file():
+        refuse_untestable(subject, path)
         values, lines = toml.read(path)
         if {"model", "recipe", "starts", "arms"} & set(values):
             written.lay_over(values, {key: f"{path}:{line}" for key, line in lines.items()})
@@ -206,7 +210,8 @@ def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[R
     if spec.starts:
         out = out or Path(f"runs/{task.name}-starts-study")
         model, *others = trained_starts(spec.begun(), task, spec.text, out, hardware).values()
-        compare = ("scratch", *map(str, others), *compare)
+        own = () if is_vectors(model) and not spec.network else ("scratch",)  # a table of vectors is read as it is
+        compare = (*own, *map(str, others), *compare)
     labels = label_counts(spec.labels, task)
     rates, layers = learning_rates(spec.learning_rate), layer_counts(spec.layers)
     how = Tuning(

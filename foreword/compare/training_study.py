@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
+
+import numpy as np
 
 from foreword.assembly import loader
 from foreword.assembly.build import check_marks, check_tokenizer
 from foreword.assembly.recipe import Recipe
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Diverged, Fault, RunFailed
 from foreword.basics.progress import say
 from foreword.compare.contenders import combinations, short_name
@@ -22,8 +26,8 @@ from foreword.report import Report, Section, Table
 from foreword.runs.folder import RunFolder
 from foreword.runs.opening import TrainedModel
 from foreword.runs.train import text_run, train
-from foreword.tasks.confidence import over_seeds, spread
-from foreword.tasks.metrics import Mean, between, finite
+from foreword.tasks.confidence import UNKNOWN, Interval, bootstrap, over_seeds, spread
+from foreword.tasks.metrics import Mean, between, finite, finite_bounds
 from foreword.tokens.store import TokenStore
 from foreword.training.gradient import GradientTraining
 from foreword.training.hardware import Hardware
@@ -31,6 +35,7 @@ from foreword.training.hardware import Hardware
 UNIT = "nats per guess on validation text"
 TEST_BYTES = 200_000  # of held-out text, on which arms are compared
 HIDDEN = 0.15  # share of its tokens that encoders are asked for
+FEWEST = 10  # documents; fewer say nothing of others
 NATS = Mean(1.0, 4)
 
 
@@ -60,6 +65,7 @@ class Trained:
     seeds: tuple[float, ...]  # the best evaluation of each; of several arms, the score of each on test
     arm: str = ""  # its name, where there are several
     facts: tuple[str, ...] = ()  # of its first run: parameters, tokens read, core-seconds
+    documents: np.ndarray | None = field(default=None, compare=False)  # [documents, 2]: bits, mean over seeds, and size
 
     @property
     def name(self) -> str:
@@ -148,25 +154,30 @@ def training_study(
     measure = measure_of(jobs, data)
     failed, found = [], dict[tuple[str, tuple[str, ...]], list[float]]()
     facts: dict[str, tuple[str, ...]] = {}
+    each: dict[str, list[np.ndarray]] = {}
     with JobRunner(data, hardware, cluster) as runs:
         runs.hardware.ranks.first_writes(jobs[0].folder.parent)
         runs.start(jobs, parallel)
         for job in jobs:
             try:
                 run = runs.take(job)
-                loss = measure.of(run)
+                loss, documents = measure.of(run)
             except Diverged:
                 failed.append(job.folder.name)
                 continue
             found.setdefault((job.arm, job.values), []).append(loss)
             facts.setdefault(job.arm, facts_of(run) if job.arm else ())
+            each.setdefault(job.arm, []).extend([] if documents is None else [documents])
             say(f"{job.folder.name}: {loss:.4f} {measure.unit}")
     if failed:
         raise RunFailed(
             f"{len(failed)} of {len(jobs)} runs diverged: {', '.join(failed[:5])}.",
             f"Try a smaller learning rate. The others are in {jobs[0].folder.parent}.",
         )
-    every = (Trained(values, tuple(losses), arm, facts[arm]) for (arm, values), losses in found.items())
+    every = (
+        Trained(values, tuple(losses), arm, facts[arm], np.mean(each[arm], 0) if each[arm] else None)
+        for (arm, values), losses in found.items()
+    )
     return sorted(every, key=lambda one: one.mean)
 
 
@@ -175,30 +186,50 @@ def best_loss(run: RunFolder) -> float:
     return float(best.get("valid", float("nan")))
 
 
+class Measured(NamedTuple):
+    """The lower the better; with the bits and the size of each document [documents, 2], if it is of text."""
+
+    value: float
+    documents: np.ndarray | None = None
+
+
 class Yardstick(NamedTuple):
-    """By what runs are compared, the lower the better."""
+    """By what runs are compared."""
 
     unit: str
-    of: Callable[[RunFolder], float]
+    of: Callable[[RunFolder], Measured]
+
+
+def over_documents(one: Trained, other: Trained) -> Interval:
+    """Where the difference lies, were other documents drawn for the test: the same for both."""
+    if one.documents is None or other.documents is None or len(one.documents) < FEWEST:
+        return UNKNOWN
+    columns = np.stack([one.documents[:, 0] - other.documents[:, 0], one.documents[:, 1]], 1)
+    return bootstrap(columns, lambda sums, documents: sums[:, 0] / np.maximum(sums[:, 1], 1))
 
 
 def measure_of(jobs: Sequence[TrainingJob], data: Path) -> Yardstick:
     """Several arms are compared on test text, which no seed was chosen by: in bits per byte (per token, if the tokenizer
     loses some of it); encoders on the same hidden tokens."""
     if not jobs[0].arm:
-        return Yardstick(UNIT, best_loss)
+        return Yardstick(UNIT, lambda run: Measured(best_loss(run)))
     text, corpus = f"{TEST_BYTES // 1000} kB of test text", Corpus(data, "test", limit=TEST_BYTES)
     if measured(jobs) == "fill":
         length = min(getattr(job.recipe.network, "context", None) or 512 for job in jobs)
         return Yardstick(
             f"nats per hidden token, {HIDDEN:.0%} of {text}",
-            lambda run: nats_per_hidden_token(TrainedModel.opened(run.path), corpus, length, HIDDEN),
+            lambda run: Measured(nats_per_hidden_token(TrainedModel.opened(run.path), corpus, length, HIDDEN)),
         )
     lossless = TokenStore.open(data, "test").tokenizer.lossless
 
-    def score(run: RunFolder) -> float:
-        found = score_corpus(TrainedModel.opened(run.path), corpus).score
-        return found.bits_per_token if found.bits_per_byte is None else found.bits_per_byte
+    def score(run: RunFolder) -> Measured:
+        model = TrainedModel.opened(run.path)
+        found = score_corpus(model, corpus)
+        lossy = found.score.bits_per_byte is None
+        sizes = [len(text.ids) if lossy else text.bytes for text in corpus.texts(model.tokenizer, model.name)]
+        bits = [-float(logs.sum()) / math.log(2) for logs in found.logs]
+        each = np.stack([bits, sizes], 1) if len(bits) == len(sizes) else None
+        return Measured((found.score.bits_per_token if lossy else found.score.bits_per_byte) or 0.0, each)
 
     return Yardstick(f"bits per {'byte' if lossless else 'token'} of {text}", score)
 
@@ -216,15 +247,20 @@ def report(found: Sequence[Trained], title: str, unit: str = UNIT) -> Report:
     best = found[0]
     about = ("parameters", "tokens read", "seconds") if best.arm else ()
     first = ("arm", "test") if best.arm else ("settings", "valid")
-    rows: list[tuple[str, ...]] = [(*first, "sd", "behind the best", "95% (seeds)", *about, "seeds")]
-    runs = []
+    extra = ("95% (documents)",) if best.arm else ()
+    rows: list[tuple[str, ...]] = [(*first, "sd", "behind the best", "95% (seeds)", *extra, *about, "seeds")]
+    runs, apart = [], []
     for one in found:
         each = [mine - other for mine, other in zip(one.seeds, itertools.cycle(best.seeds))]
         behind = "-" if one is best else f"{sum(each) / len(each):+.4f}"
         bounds = "-" if one is best else between(NATS, over_seeds(each), True)
         sd = f"{spread(one.seeds):.4f}" if len(one.seeds) > 1 else "-"
+        documents = UNKNOWN if one is best else over_documents(one, best)
+        more = (between(NATS, documents, True),) if best.arm and one is not best else ("-",) * len(extra)
         seeds = " ".join(f"{loss:.4f}" for loss in one.seeds)
-        rows.append((one.name, f"{one.mean:.4f}", sd, behind, bounds, *one.facts, seeds))
+        rows.append((one.name, f"{one.mean:.4f}", sd, behind, bounds, *more, *one.facts, seeds))
+        if one is not best:
+            apart.append(_difference(one, best, each, documents, unit))
         who = {"arm": one.arm} if one.arm else {"settings": list(one.values)}
         measured = {first[1]: one.mean, "spread": finite(spread(one.seeds)) or 0.0, "seeds": list(one.seeds)}
         runs.append({**who, **measured})
@@ -232,5 +268,12 @@ def report(found: Sequence[Trained], title: str, unit: str = UNIT) -> Report:
         title,
         [f"Best: {best.name}, {best.mean:.4f} {unit}, mean of {len(best.seeds)} seed{'s'[: len(best.seeds) > 1]}."],
         [Section("Every combination", Table(rows, left=(0, len(rows[0]) - 1), best=1, caption=unit))],
-        {"runs": runs},
+        {"runs": runs, "apart": apart},
     )
+
+
+def _difference(one: Trained, best: Trained, each: Sequence[float], documents: Interval, unit: str) -> JsonObject:
+    """As studies of labelled tasks have it, for programs."""
+    said = {"model": one.name, "minus": best.name, "difference": sum(each) / len(each), "each": list(each)}
+    bounds = {"over_seeds": finite_bounds(over_seeds(each)), "over_examples": finite_bounds(documents)}
+    return {**said, **bounds, "examples": "documents", "lower_is_better": True, "unit": unit.split(" of ")[0]}

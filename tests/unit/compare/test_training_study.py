@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 from foreword.basics.messages import Fault, RunFailed
@@ -15,6 +19,7 @@ from foreword.compare.training_study import (
     measure_of,
     measured,
     named_arms,
+    over_documents,
     report,
     training_jobs,
     training_study,
@@ -176,3 +181,32 @@ def test_arms_that_cannot_be_asked_the_same_are_refused_before_they_learn(tmp_pa
     jobs = arm_jobs(named_arms(["gpt2:laptop", "gpt-bert:laptop"]), [], "4", [0], tmp_path)
     assert measured(jobs) == "score", "gpt-bert does both"
     assert list(named_arms(["gpt2:laptop", "gpt2:small", "bert"])) == ["gpt2-laptop", "gpt2-small", "bert"]
+
+
+def test_the_difference_of_two_recipes_has_an_interval_over_documents() -> None:
+    draw = np.random.default_rng(0)
+    sizes = draw.integers(500, 1500, 40).astype(float)
+
+    def trained(name: str, bits: np.ndarray, seeds: tuple[float, ...] = (2.0,)) -> Trained:
+        return Trained((), seeds, name, ("1", "1", "1"), np.stack([bits, sizes], 1))
+
+    bits = sizes * draw.normal(2.0, 0.3, 40)
+    first, second = trained("a", bits), trained("b", bits + sizes * draw.normal(0.1, 0.05, 40), (2.1,))
+    low, high = over_documents(second, first)
+    assert 0.05 < low < 0.1 < high < 0.15
+    alike = trained("c", bits + sizes * draw.normal(0.0, 0.05, 40))
+    low, high = over_documents(alike, first)
+    assert low < 0 < high  # the control
+    assert math.isnan(over_documents(replace(second, documents=None), first)[0])
+    few = [replace(one, documents=one.documents[:9]) for one in (second, first)]
+    assert math.isnan(over_documents(*few)[0])
+    (apart,) = report([first, second], "x", "bits per byte of 200 kB of test text").data()["apart"]
+    assert (apart["model"], apart["minus"], apart["unit"], apart["lower_is_better"]) == (
+        "b",
+        "a",
+        "bits per byte",
+        True,
+    )
+    assert apart["difference"] == pytest.approx(0.1)
+    assert apart["over_seeds"] == [None, None]
+    assert apart["over_examples"][0] > 0.05
