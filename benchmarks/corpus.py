@@ -1,5 +1,5 @@
-"""`make bench ARGS=corpus`: megabytes per core-second of each stage, beside datatrove, rensa and datasketch
-where they are installed."""
+"""`make bench ARGS=corpus`: megabytes per core-second of each stage, beside datatrove, rensa, datasketch and lingua
+where they are installed (extra `peers`)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def measure(megabytes: float = MEGABYTES, data: Sequence[Path] = (), rounds: int
             signatures([one.text for one in batch]) for batch in in_batches(map(CorpusDocument, texts))
         ],
     }
-    for make in (_rensa, _datasketch, _datatrove):
+    for make in (_rensa, _datasketch, _datatrove, _lingua):
         try:
             found |= make(texts)
         except ImportError as error:
@@ -93,6 +93,14 @@ def _datatrove(texts: Sequence[str]) -> dict[str, Work]:
         "  datatrove, gopher": work(filters.GopherQualityFilter()),
         "  datatrove, gopher repetition": work(filters.GopherRepetitionFilter()),
     }
+
+
+def _lingua(texts: Sequence[str]) -> dict[str, Work]:
+    """Among English, Chinese and German, which is what ours tells apart with certainty."""
+    library = importlib.import_module("lingua")
+    three = (library.Language.ENGLISH, library.Language.CHINESE, library.Language.GERMAN)
+    detector = library.LanguageDetectorBuilder.from_languages(*three).with_preloaded_language_models().build()
+    return {"  lingua, language": lambda: [detector.detect_language_of(text) for text in texts]}
 
 
 def lines(found: dict[str, Any]) -> Iterator[str]:

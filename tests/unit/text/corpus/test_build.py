@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -137,6 +140,81 @@ def test_killed_after_any_shard_and_started_again_the_bytes_are_the_same(
             build_corpus(read_plan(plan), tmp_path / "broken", Workers(1))
     assert attempts > 10, "one shard at a time"
     assert contents(tmp_path / "broken") == whole
+
+
+KILLER = """
+# Every attempt is a process of its own, which is killed at its second part: before it, within what it writes, or behind it
+# and before that is noted.
+import os, signal, sys
+from pathlib import Path
+from foreword.basics.shards import Workers
+from foreword.basics import unfinished
+from foreword.text import reading
+from foreword.text.corpus import passes
+from foreword.text.corpus.build import build_corpus
+from foreword.text.corpus.plan import read_plan
+
+plan, out = Path(sys.argv[1]), Path(sys.argv[2])
+reading.unit_size = lambda paths: 400
+parts, rows, note = passes.Pass.__call__, passes.write_json_lines, unfinished.write_json
+
+
+def attempt(where):
+    calls = 0
+
+    def die():
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def part(self, shard):
+        nonlocal calls
+        calls += 1
+        if calls > 1 and where == 0:
+            die()
+        return parts(self, shard)
+
+    def halfway(path, lines):
+        if calls > 1 and where == 1:
+            begun = path.with_name(f".{path.name}.partial")  # as a file that is being written is called
+            begun.parent.mkdir(parents=True, exist_ok=True)
+            begun.write_text('{"text": "hal')
+            die()
+        return rows(path, lines)
+
+    def noted(path, value):
+        if calls > 1 and where == 2:
+            die()
+        return note(path, value)
+
+    passes.Pass.__call__, passes.write_json_lines, unfinished.write_json = part, halfway, noted
+    build_corpus(read_plan(plan), out, Workers(1))
+
+
+killed = 0
+for number in range(200):
+    child = os.fork()
+    if not child:
+        attempt(number % 3)
+        os._exit(0)
+    code = os.waitpid(child, 0)[1]
+    if code == 0:
+        break
+    assert os.WIFSIGNALED(code) and os.WTERMSIG(code) == signal.SIGKILL, code
+    killed += 1
+print(killed)
+"""
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_sigkill_at_every_part_and_again_leaves_the_same_bytes(plan: Path, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(reading, "unit_size", lambda paths: 400)
+    build_corpus(read_plan(plan), tmp_path / "whole", Workers(1))
+    words = [sys.executable, "-c", KILLER, str(plan), str(tmp_path / "broken")]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    assert ended.returncode == 0, ended.stderr
+    assert int(ended.stdout) > 10, "one part at a time"
+    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+    assert not (tmp_path / "broken.partial").exists()
 
 
 @pytest.mark.thorough
