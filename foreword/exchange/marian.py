@@ -10,6 +10,7 @@ from foreword.exchange.family import Activations, ActivationsBack, Family, Name,
 from foreword.networks.encoder_decoder import EncoderDecoderSpec
 from foreword.parts.heads import Softmax
 from foreword.parts.positions import Sinusoid
+from foreword.parts.visible import Dense
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -119,6 +120,7 @@ def fits(recipe: Recipe) -> bool:
     return (
         isinstance(network, EncoderDecoderSpec)
         and not network.one_stack
+        and network.visible == Dense()
         and network.positions == Sinusoid()
         and isinstance(head, Softmax)
         and head.bias

@@ -10,6 +10,7 @@ from foreword.exchange.family import Family, Name
 from foreword.networks.encoder_decoder import EncoderDecoderSpec
 from foreword.parts.heads import Softmax
 from foreword.parts.positions import DistanceBias
+from foreword.parts.visible import Dense
 from foreword.tokens.tokenizer import Tokenizer
 
 FEEDFORWARD = {("relu", False): "relu", ("gelu_tanh", True): "gated-gelu", ("relu", True): "gated-relu"}
@@ -127,6 +128,7 @@ def fits(recipe: Recipe) -> bool:
     return (
         isinstance(network, EncoderDecoderSpec)
         and not network.one_stack
+        and network.visible == Dense()
         and isinstance(network.positions, DistanceBias)
         and isinstance(head, Softmax)
         and not head.bias

@@ -14,14 +14,14 @@ from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
 from foreword.networks.prefix import PrefixTransformer
 from foreword.networks.source_reader import SourceReader
-from foreword.parts import STACKS
+from foreword.parts import STACKS, VISIBLE
 from foreword.parts.attention import KeyValues
 from foreword.parts.block import SourceMemory
 from foreword.parts.embeddings import Embeddings, widening
 from foreword.parts.facts import FactReader
 from foreword.parts.positions import PositionTable
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import CausalPattern, Everywhere
+from foreword.parts.visible import CausalPattern, Dense, Everywhere, VisibleSpec
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -31,7 +31,10 @@ class EncoderDecoderSpec(StackSpec, NetworkSpec):
     abilities: ClassVar[frozenset[str]] = frozenset()  # what its objective names
     again: ClassVar[bool] = True
     context: int  # positions of the source, and of the target
-    chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "target": STACKS}
+    chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "target": STACKS, "visible": VISIBLE}
+    visible: SerializeAsAny[VisibleSpec] = (
+        Dense()
+    )  # what each layer sees of its own text: around a position, or behind it
     decoder_layers: int | None = None  # as many as the encoder's by default
     target: SerializeAsAny[StackSpec] | None = (
         None  # a decoder with settings and tokens of its own; the encoder's by default
@@ -83,6 +86,8 @@ class EncoderDecoder(Network):
         self.encoder, self.decoder = spec.blocks(), below.blocks(cross=True)
         self.encoder_depth, self.depth = spec.goes_through(), below.goes_through()
         self.encoder_norm, self.norm = spec.last_norm(), below.last_norm()
+        self.windows = spec.visible.windows(spec.layers, spec.context)
+        self.target_windows = spec.visible.windows(below.layers, self.context)
 
     def forward(self, inputs: Inputs, state: DecoderState | None = None) -> Output:
         """`inputs.ids` is the target so far; the source is read once, by the first call."""
@@ -92,8 +97,8 @@ class EncoderDecoder(Network):
         x = self.widen(self.targets(inputs.ids, positions))
         where = self.targets.where(positions, before + inputs.ids.size(1))
         blocks = [
-            partial(block, pattern=CausalPattern(), where=where, source=source)
-            for block, source in zip(self.decoder, sources)
+            partial(block, pattern=CausalPattern().within(window), where=where, source=source)
+            for block, source, window in zip(self.decoder, sources, self.target_windows)
         ]
         place = partial(self.targets.positions.add, positions=positions)
         layers, seen, more = self.depth(x, blocks, state.layers if state else None, place, inputs.real)
@@ -109,7 +114,10 @@ class EncoderDecoder(Network):
         positions = torch.arange(x.size(1), device=x.device)
         x = self.widen(self.embeddings.placed(x, positions))
         where = self.embeddings.where(positions, x.size(1))
-        blocks = [partial(block, pattern=Everywhere(), real=real, where=where) for block in self.encoder]
+        blocks = [
+            partial(block, pattern=Everywhere().within(window), real=real, where=where)
+            for block, window in zip(self.encoder, self.windows)
+        ]
         place = partial(self.embeddings.positions.add, positions=positions)
         layers, _, costs = self.encoder_depth(x, blocks, None, place, real)
         x = self.encoder_norm(layers[-1])

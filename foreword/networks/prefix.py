@@ -29,7 +29,9 @@ class PrefixTransformer(CausalTransformer):
 
     def __init__(self, spec: EncoderDecoderSpec, vocabulary: int):
         shared = {name: getattr(spec, name) for name in StackSpec.model_fields if name != "context"}
-        stack = CausalTransformerSpec.model_construct(context=2 * spec.context, **shared)  # of source and target
+        stack = CausalTransformerSpec.model_construct(
+            context=2 * spec.context, visible=spec.visible, **shared
+        )  # of source and target
         super().__init__(stack, vocabulary)
         self.both_ways = spec.one_stack == "prefix"
         self.embeddings = Embeddings(stack, vocabulary, bool(spec.embedding_norm), both_ways=self.both_ways)

@@ -128,6 +128,28 @@ def test_where_every_vector_is_read_a_mean_is_refused(kind: str) -> None:
     assert [name for name, _ in Stepwise(labels=("a", "b"), read="mean").faults()] == ["read"]
 
 
+@torch.no_grad()
+def test_a_linear_gain_charges_token_t_of_t_tokens_and_its_last_share_is_the_plain_class() -> None:
+    """Dai & Le 2015, section 2.1. All tokens together, one by one; with a gain that is a delta at T, the plain charge."""
+    made, plain = Made("classify", "gpt2", gain="linear"), Made("classify", "gpt2")
+    batch = made.batch()
+    output = made.model.network(batch.inputs)
+    logs = made.model.heads["classify"](output.last).log_softmax(-1)
+    wanted = last = 0.0
+    for row, (there, label) in enumerate(zip(batch.there, batch.targets["classify"].tolist())):
+        length = int(there.sum())
+        costs = [-float(logs[row, place, label]) for place in range(length)]
+        wanted += sum((place + 1) / length * cost for place, cost in enumerate(costs))
+        last += costs[-1]
+    found = made.objective.charges(made.model, output, batch)["classify"]
+    assert float(found.total) == pytest.approx(wanted, rel=1e-9)
+    assert len(set(batch.there.sum(1).tolist())) > 1, "texts of unequal length"
+    assert float(plain.objective.charges(made.model, output, batch)["classify"].total) == pytest.approx(last, rel=1e-9)
+    assert made.objective.faults() == []
+    for wrong in ({"reading": "first"}, {"read": "mean"}):
+        assert made.objective.model_copy(update=wrong).faults()[0][0] == "gain"
+
+
 @every_family
 def test_a_class_costs_its_negative_logarithm(family: str) -> None:
     made = Made("classify", family)
