@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 
 from benchmarks.race import Work, race
-from foreword.parts.visible import Banded, CausalPattern, Pattern
+from foreword.parts.visible import BandedPattern, CausalPattern, Pattern
 
 HEADS, SIZE, WINDOW = 8, 64, 256
 LENGTHS = (1024, 2048, 4096, 8192)
-PATTERNS: dict[str, Pattern] = {"dense": CausalPattern(), f"banded, window {WINDOW}": Banded(WINDOW)}
+PATTERNS: dict[str, Pattern] = {"dense": CausalPattern(), f"banded, window {WINDOW}": BandedPattern(WINDOW)}
 GOAL = 3.0
 
 

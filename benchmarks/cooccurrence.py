@@ -28,9 +28,9 @@ def text(tokens: int = TOKENS) -> np.ndarray:
 
 def ours(ids: np.ndarray, memory: int | None) -> int:
     from foreword.basics.columns import Scratch
-    from foreword.vectors.cooccurrence import Near, count_pairs
+    from foreword.vectors.cooccurrence import CooccurrenceWindow, count_pairs
 
-    keys, _ = count_pairs(Scratch(memory).column(np.uint16).append(ids), Near(window=WINDOW), WORDS)
+    keys, _ = count_pairs(Scratch(memory).column(np.uint16).append(ids), CooccurrenceWindow(window=WINDOW), WORDS)
     return len(keys)
 
 

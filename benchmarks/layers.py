@@ -16,7 +16,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.race import Work, race
 from foreword.parts.separable import _convolved
-from foreword.parts.visible import Banded, CausalPattern
+from foreword.parts.visible import BandedPattern, CausalPattern
 
 WIDTH, HEADS, WINDOW, KERNEL = 128, 4, 32, 3
 LENGTHS = (128, 256, 512, 1024)
@@ -39,7 +39,7 @@ def made() -> dict[str, Layer]:
     """Of attention its core alone: products of queries and keys, and the mean of values."""
     torch.manual_seed(0)
 
-    def attention(pattern: CausalPattern | Banded) -> Layer:
+    def attention(pattern: CausalPattern | BandedPattern) -> Layer:
         def layer(x: Tensor) -> Tensor:
             parts = x.unflatten(-1, (HEADS, -1)).transpose(1, 2)
             return pattern.attend(parts, parts, parts, None).transpose(1, 2).flatten(2)
@@ -57,7 +57,7 @@ def made() -> dict[str, Layer]:
 
     return {
         "full attention": attention(CausalPattern()),
-        "restricted attention": attention(Banded(WINDOW)),
+        "restricted attention": attention(BandedPattern(WINDOW)),
         "recurrent": recurrent,
         "convolutional": Convolution(separable=False),
         "separable": Convolution(separable=True),

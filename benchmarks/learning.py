@@ -33,7 +33,7 @@ SEEDS = (0, 1, 2)
 
 
 @dataclass(frozen=True)
-class Entrant:
+class DemoModel:
     recipe: str
     size: str
     settings: tuple[str, ...] = ()  # its own tokenizer, where none is named here
@@ -42,9 +42,9 @@ class Entrant:
 BYTES = 'tokenizer={ kind = "byte" }'
 
 
-def nano(rate: float) -> Entrant:
+def nano(rate: float) -> DemoModel:
     """nanoGPT's recipe for a CPU (its README and config/train_shakespeare_char.py), with a rate of one's own."""
-    return Entrant(
+    return DemoModel(
         "gpt2",
         "",
         (
@@ -66,12 +66,12 @@ RATES = (1e-3, 2e-3, 4e-3, 8e-3)
 TUNED = 4e-3  # the best of them on WikiText-2 after 300 core-seconds (`choose`): 2.205, 2.172, 2.197 from 2e-3 up
 SHIPPED, PEER = "nanoGPT's recipe as shipped", "nanoGPT's recipe, rate tuned"
 PUBLISHED, DEFAULT = "GPT-2 with our settings", "modern-gpt"
-ENTRANTS: dict[str, Entrant] = {
+ENTRANTS: dict[str, DemoModel] = {
     SHIPPED: nano(1e-3),
     PEER: nano(TUNED),
-    PUBLISHED: Entrant("gpt2", "laptop"),
-    DEFAULT: Entrant("modern-gpt", "laptop"),
-    f"{DEFAULT}, bytes": Entrant("modern-gpt", "laptop", (BYTES,)),
+    PUBLISHED: DemoModel("gpt2", "laptop"),
+    DEFAULT: DemoModel("modern-gpt", "laptop"),
+    f"{DEFAULT}, bytes": DemoModel("modern-gpt", "laptop", (BYTES,)),
 }
 ASKED = (PEER, PUBLISHED, DEFAULT)  # with every seed; of the others, which no goal names, one seed is enough
 KEPT = Path(__file__).parent.parent / "runs" / "bench-learning.jsonl"
@@ -105,7 +105,7 @@ def core_seconds() -> float:
     return used.user + used.system + used.children_user + used.children_system
 
 
-def trial(entrant: Entrant, seed: int, seconds: float, folder: Path, compile: str = "auto") -> dict[str, Any]:
+def trial(entrant: DemoModel, seed: int, seconds: float, folder: Path, compile: str = "auto") -> dict[str, Any]:
     """Tokenize and train on one thread until the core-seconds are used, and score the held-out text."""
     import torch
 
@@ -159,7 +159,9 @@ def trial(entrant: Entrant, seed: int, seconds: float, folder: Path, compile: st
         }
 
 
-def run(jobs: Sequence[tuple[str, Entrant, int, float]], text: str, workers: int | None = None) -> list[dict[str, Any]]:
+def run(
+    jobs: Sequence[tuple[str, DemoModel, int, float]], text: str, workers: int | None = None
+) -> list[dict[str, Any]]:
     """Every (name, entrant, seed, seconds), each in a process of its own, one to a core."""
     KEPT.parent.mkdir(exist_ok=True)
     before = [json.loads(line) for line in KEPT.read_text(encoding="utf-8").splitlines()] if KEPT.is_file() else []
@@ -169,7 +171,7 @@ def run(jobs: Sequence[tuple[str, Entrant, int, float]], text: str, workers: int
     with tempfile.TemporaryDirectory() as made:
         prepare(text, Path(made))
 
-        def one(job: tuple[str, Entrant, int, float]) -> dict[str, Any]:
+        def one(job: tuple[str, DemoModel, int, float]) -> dict[str, Any]:
             name, entrant, seed, seconds = job
             what = {"entrant": [entrant.recipe, entrant.size, entrant.settings], "seed": seed, "seconds": seconds}
             recipe = loader.load(entrant.recipe, entrant.size, entrant.settings).values()
@@ -240,7 +242,7 @@ def table(found: Iterable[dict[str, Any]]) -> list[str]:
 def report(short: float = 300.0, long: float = 1000.0, seeds: Sequence[int] = SEEDS) -> str:
     if missing := [str(path) for path in texts().values() if not path.is_file()]:
         return f"learning: not measured, {', '.join(missing)} is not there (set FOREWORD_DATA)"
-    jobs: list[tuple[str, Entrant, int, float]] = []
+    jobs: list[tuple[str, DemoModel, int, float]] = []
     for seed in seeds:
         jobs += [
             (name, entrant, seed, short) for name, entrant in ENTRANTS.items() if seed == seeds[0] or name in ASKED
@@ -264,7 +266,7 @@ def main() -> None:
         recipe, size, settings = asked["entrant"]
         print(
             json.dumps(
-                trial(Entrant(recipe, size, tuple(settings)), asked["seed"], asked["seconds"], Path(asked["folder"]))
+                trial(DemoModel(recipe, size, tuple(settings)), asked["seed"], asked["seconds"], Path(asked["folder"]))
             )
         )
     else:

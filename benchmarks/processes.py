@@ -17,7 +17,7 @@ from typing import Any, cast
 import torch
 
 from benchmarks.shapes import batch_for, model_of, recipe_for, shape_called
-from foreword.basics.progress import hush, say
+from foreword.basics.progress import say, silence
 from foreword.runs.distributed import sharded
 from foreword.runs.needs import needs
 from foreword.tokens.tokenizer import Tokenizer
@@ -68,7 +68,7 @@ def messages(name: str, ranks: Replicas) -> Callable[[], object]:
 
 def on_rank(name: str, rounds: int, seconds: float) -> dict[str, list[float]]:
     """Seconds of a step in each round, by candidate; the slowest rank counts."""
-    hush()
+    silence()
     ranks = cast(Replicas, join())
     shards = Shards(ranks.rank, ranks.world, ranks.neighbours)
     candidates = {
@@ -102,7 +102,7 @@ def timed(step: Callable[[], object], steps: int) -> float:
 
 def sharded_memory(name: str) -> int:
     """Bytes that a process of two has needed at most, when it has taken a few sharded steps."""
-    hush()
+    silence()
     ranks = join()
     step = step_of(name, Shards(ranks.rank, ranks.world, ranks.neighbours), PROCESSES)
     for _ in range(3):

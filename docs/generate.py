@@ -100,7 +100,7 @@ API = {
     "Labelled tasks": (
         "foreword.tasks.labelled_task:load",
         "foreword.transfer.finetune:finetune",
-        "foreword.transfer.tuning:Tuning",
+        "foreword.transfer.tuning:FinetuneSettings",
         "foreword.transfer.multitask:multitask",
         "foreword.compare.study:study",
     ),

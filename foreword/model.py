@@ -148,16 +148,20 @@ class LoadedModel(TrainedModel):
         return found
 
     @overload
-    def generate(self, prompt: str = "", n: Literal[1] = 1, stream: Stream | None = None, **settings: Any) -> str: ...
-    @overload
-    def generate(self, prompt: list[str], n: int = 1, stream: Stream | None = None, **settings: Any) -> list[str]: ...
+    def generate(
+        self, prompt: str = "", n: Literal[1] = 1, stream: Stream | None = None, **settings: object
+    ) -> str: ...
     @overload
     def generate(
-        self, prompt: str | list[str], n: int, stream: Stream | None = None, **settings: Any
+        self, prompt: list[str], n: int = 1, stream: Stream | None = None, **settings: object
+    ) -> list[str]: ...
+    @overload
+    def generate(
+        self, prompt: str | list[str], n: int, stream: Stream | None = None, **settings: object
     ) -> str | list[str]: ...
 
     def generate(
-        self, prompt: str | list[str] = "", n: int = 1, stream: Stream | None = None, **settings: Any
+        self, prompt: str | list[str] = "", n: int = 1, stream: Stream | None = None, **settings: object
     ) -> str | list[str]:
         """Continue a prompt: the new text. A list of prompts, or n > 1, gives a list. Settings: see `Sampling`.
 
@@ -208,9 +212,9 @@ class LoadedModel(TrainedModel):
                 f"{self.name} ({self.recipe.name}) carries no units from token to token: none can be clamped.",
                 "Recurrent networks do: rnnlm, lstm, mlstm ...",
             )
-        if strange := [unit for unit in values if not 0 <= unit < units.size(-1)]:
+        if invalid := [unit for unit in values if not 0 <= unit < units.size(-1)]:
             raise Fault(
-                f"{self.name} has units 0 to {units.size(-1) - 1:,}; {strange[0]:,} is not one of them.",
+                f"{self.name} has units 0 to {units.size(-1) - 1:,}; {invalid[0]:,} is not one of them.",
                 f"Find those that follow a label:  foreword probe {self.name} TASK --units",
             )
         return network.clamped(values)
@@ -442,7 +446,7 @@ class LoadedModel(TrainedModel):
         output = self.with_heads.network(Inputs(torch.from_numpy(given)[None]))
         return self.with_heads.heads["tokens"].logits(output.last[0]).float().numpy()
 
-    def _guessed(self, ids: np.ndarray, visible: Any, targets: Sequence[int] | None) -> np.ndarray:
+    def _guessed(self, ids: np.ndarray, visible: object, targets: Sequence[int] | None) -> np.ndarray:
         """What is said of positions in an order."""
         model = self.with_heads
         if "queries" not in model.network.reads:
@@ -450,8 +454,8 @@ class LoadedModel(TrainedModel):
         table = None if visible is None else np.asarray(visible, bool)
         if table is not None and table.shape != (len(ids), len(ids)):
             raise Fault(f"visible is {list(table.shape)}; {len(ids)} ids need [{len(ids)}, {len(ids)}].")
-        if strange := [place for place in targets or () if not 0 <= place < len(ids)]:
-            raise Fault(f"there is no position {strange[0]} among {len(ids)} ids; they count from 0.")
+        if invalid := [place for place in targets or () if not 0 <= place < len(ids)]:
+            raise Fault(f"there is no position {invalid[0]} among {len(ids)} ids; they count from 0.")
         inputs = Inputs(
             torch.from_numpy(ids)[None],
             visible=None if table is None else torch.from_numpy(table)[None],
@@ -465,8 +469,8 @@ class LoadedModel(TrainedModel):
         given, size, limit = np.asarray(ids, np.int64), network.table().size(0), network.context
         if given.ndim != 1 or not len(given):
             raise Fault("logits are asked for a list of ids, at least one.")
-        if strange := given[(given < 0) | (given >= size)].tolist():
-            raise Fault(f"{self.name} has ids 0 to {size - 1:,}; {strange[0]:,} is not one of them.")
+        if invalid := given[(given < 0) | (given >= size)].tolist():
+            raise Fault(f"{self.name} has ids 0 to {size - 1:,}; {invalid[0]:,} is not one of them.")
         if limit is not None and len(given) > limit:
             raise Fault(f"{self.name} reads at most {limit:,} ids at once; these are {len(given):,}.", "Give fewer.")
         return given

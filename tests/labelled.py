@@ -14,7 +14,7 @@ from foreword.assembly import loader
 from foreword.assembly.build import model_for
 from foreword.batches.examples import Examples
 from foreword.exchange import hugging_face
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.example import Example, Span
 from foreword.tasks.labelled_task import LabelledTask
@@ -52,7 +52,7 @@ def tokenizer(family: str) -> Tokenizer:
     return FAMILIES[family].train(iter(texts))
 
 
-def base(family: str, *settings: str, seed: int = 0) -> Loaded:
+def base(family: str, *settings: str, seed: int = 0) -> LoadedFolder:
     """A pretrained model that has learned nothing."""
     torch.manual_seed(seed)
     recipe = loader.load(
@@ -68,7 +68,7 @@ def base(family: str, *settings: str, seed: int = 0) -> Loaded:
             *settings,
         ],
     )
-    return Loaded(recipe, model_for(recipe, tokenizer(family).vocabulary()), tokenizer(family))
+    return LoadedFolder(recipe, model_for(recipe, tokenizer(family).vocabulary()), tokenizer(family))
 
 
 def folder(family: str, path: Path, *settings: str) -> Path:

@@ -43,7 +43,7 @@ def _forked(rank: int, world: int, work: Callable[[int], Any], folder: Path) -> 
     if child:
         return child
     warnings.simplefilter("ignore")
-    progress.hush()
+    progress.silence()
     try:
         store = dist.FileStore(str(folder / "store"), world)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=world)

@@ -47,10 +47,10 @@ class _Inert(metaclass=_Anything):
     def __init__(self, *args: Any, **settings: Any):
         pass
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         return self
 
-    def __call__(self, decorated: Any = None, *args: Any, **settings: Any) -> Any:
+    def __call__(self, decorated: object = None, *args: object, **settings: object) -> object:
         """As a decorator: methods stay what they are, for the sake of settings that have them; functions compute nothing."""
         return decorated if "." in getattr(decorated, "__qualname__", ".") else self
 

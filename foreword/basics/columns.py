@@ -44,7 +44,7 @@ class Scratch:
         if memory is not None:  # threads that take turns would each keep the largest block they ever had
             give_back_memory(2**20)
 
-    def column(self, dtype: Any) -> Column:
+    def column(self, dtype: object) -> Column:
         return Column(dtype, self)
 
     def path(self) -> Path:

@@ -15,7 +15,7 @@ from foreword.basics.messages import duration
 _silent = False
 
 
-def hush() -> None:
+def silence() -> None:
     """From here on this process says nothing: another one speaks for both."""
     global _silent
     _silent = True

@@ -23,7 +23,7 @@ class Written:
     places: dict[toml.Path_, str] = field(default_factory=dict)
     trusted: set[str] = field(default_factory=set)  # dotted kinds that the user named: only these import a module
 
-    def trust(self, values: Any) -> None:
+    def trust(self, values: object) -> None:
         """Every dotted kind among these values may be imported: the user wrote them, or named the file they are from."""
         if isinstance(values, dict) and isinstance(values.get("kind"), str):
             self.trusted.add(values["kind"])
@@ -113,7 +113,7 @@ def construct(cls: type[Spec], values: JsonObject, source: Written, at: toml.Pat
     return made_whole if len(faults) == before else None
 
 
-def _has_none(value: Any) -> bool:
+def _has_none(value: object) -> bool:
     return value is None or (isinstance(value, list) and any(item is None for item in value))
 
 

@@ -60,7 +60,7 @@ class Pool:
     def map(self, function: Callable[[Shard], Result], shards: Iterable[Shard], here: bool = False) -> Iterator[Result]:
         """The result of each shard, in order. `function` is pickled, once for each worker; `here`: too little work for others.
 
-        After a fault a few more shards are looked at: faults are told together.
+        After a fault a few more shards are looked at: faults are reported together.
         """
         if here or not self.others:
             yield from map(function, shards)
@@ -69,7 +69,7 @@ class Pool:
         running: dict[Future[Any], tuple[int, Executor]] = {}
         found: dict[int, Result] = {}
         faults: list[Fault] = []
-        told, more = 0, 2 * self.number
+        next_number, more = 0, 2 * self.number
         call, given = self.carried(function)
         try:
             while True:
@@ -87,9 +87,9 @@ class Pool:
                     result, fault = future.result()
                     found[number] = result
                     faults += [fault] if fault else []
-                while told in found and not faults:
-                    yield found.pop(told)
-                    told += 1
+                while next_number in found and not faults:
+                    yield found.pop(next_number)
+                    next_number += 1
         except self.broken() as error:
             raise self.died() from error
         finally:
@@ -112,7 +112,7 @@ class Pool:
         processes, thread = self.own
         return [processes] * (self.number - 1) + [thread]
 
-    def carried(self, function: Callable[[Shard], Result]) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    def carried(self, function: Callable[[Shard], Result]) -> tuple[Callable[..., object], tuple[object, ...]]:
         """What is submitted before each shard: a call that finds `function` in the worker."""
         return attempt, (uuid.uuid4().hex, function)
 
@@ -137,7 +137,7 @@ class Pool:
 _known: dict[str, Callable[[Any], Any]] = {}  # the function of the latest map
 
 
-def attempt(key: str, function: Callable[[Any], Any], shard: Any) -> tuple[Any, Fault | None]:
+def attempt(key: str, function: Callable[[object], object], shard: object) -> tuple[object, Fault | None]:
     """The first copy of the function serves for all shards: what it has loaded, such as a tokenizer, is loaded once."""
     if key not in _known:
         _known.clear()

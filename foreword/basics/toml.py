@@ -48,7 +48,7 @@ def _lines(text: str) -> Iterator[tuple[Path_, int]]:
             yield section + tuple(part.strip(" \"'") for part in key.group(1).split(".")), number
 
 
-def value(text: str) -> Any:
+def value(text: str) -> object:
     """What is written after `--set key=`: a TOML value, or else plain words."""
     try:
         return tomllib.loads(f"value = {text}")["value"]

@@ -21,7 +21,7 @@ from foreword.basics.shards import Pool
 Shard = TypeVar("Shard")
 
 
-def settings_key(settings: dict[str, Any]) -> str:
+def settings_key(settings: dict[str, object]) -> str:
     """Equal as long as all settings are: text that was cut differently, or other text, is other work."""
     return hashlib.blake2b(json.dumps(settings, sort_keys=True).encode(), digest_size=16).hexdigest()
 
@@ -93,7 +93,7 @@ class Unfinished:
         work = [(places[number], shards[number]) for number in left]
         began, before = time.monotonic(), finished
         with ticking(stage) as ticker:
-            made = pool.map(Recorded(self.folder, function), work, here or len(left) <= 1)
+            made = pool.map(ShardRecorder(self.folder, function), work, here or len(left) <= 1)
             for done, (_, number) in enumerate(zip(made, left), 1 + len(shards) - len(left)):
                 finished += sizes[number]
                 rate = (finished - before) / max(time.monotonic() - began, 1e-3)
@@ -104,7 +104,7 @@ class Unfinished:
 
 
 @dataclass(frozen=True)
-class Recorded(Generic[Shard]):
+class ShardRecorder(Generic[Shard]):
     """Notes the result of a shard once all it has written is there."""
 
     folder: Path

@@ -22,7 +22,7 @@ CUTS = Registry(
         "excerpts": "foreword.batches.excerpts:Excerpts",
         "pairs_and_dialogues": "foreword.batches.roles:PairsAndDialogues",
         "pairs": "foreword.batches.pairs:Pairs",
-        "recalled_pairs": "foreword.batches.recalled_pairs:RecalledPairs",
+        "recalled_pairs": "foreword.batches.pairs_with_memory:PairsWithMemory",
         "sentence_pairs": "foreword.batches.sentence_pairs:SentencePairs",
     },
 )

@@ -11,7 +11,7 @@ import numpy as np
 from foreword.batches.cuts import ShuffledCut
 from foreword.batches.row import Row
 from foreword.batches.sentence_pairs import with_sentences
-from foreword.batches.shuffled import Filled, Shuffled
+from foreword.batches.shuffled import FilledCutter, Shuffled
 from foreword.tokens.store import TokenStore
 
 
@@ -47,7 +47,7 @@ class DocSentences(FullSentences):
             yield from whole_sentences(inside, room, begin, last)
 
     def shuffled(self, lengths: np.ndarray, batch_size: int, seed: int) -> Shuffled:
-        return Filled(lengths, self.size().ids, batch_size, seed, self.copies)
+        return FilledCutter(lengths, self.size().ids, batch_size, seed, self.copies)
 
 
 class SentenceCutter:

@@ -15,7 +15,7 @@ from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance
 from foreword.batches.cuts import ShuffledCut
 from foreword.batches.row import Row
-from foreword.batches.shuffled import Filled, Shuffled
+from foreword.batches.shuffled import FilledCutter, Shuffled
 from foreword.tokens.store import TokenStore
 
 Text = TypeVar("Text", range, np.ndarray)
@@ -47,7 +47,7 @@ class SentencePairs(ShuffledCut):
             )
         lengths = cut[1] - cut[0]
         shuffled = (  # a pair that exchanges is as long as others, not as it was: in order of length batches would differ
-            Filled(lengths, room, batch_size, seed, self.copies, alike=False)
+            FilledCutter(lengths, room, batch_size, seed, self.copies, alike=False)
             if self.of == "sentences"
             else Shuffled(len(lengths), batch_size, seed, self.copies)
         )

@@ -77,7 +77,7 @@ class Bucketed(Shuffled):
         return np.concatenate([batches[i] for i in order])
 
 
-class Filled(Shuffled):
+class FilledCutter(Shuffled):
     """Shuffled rows of unequal length, as many to a batch as hold the tokens of `batch_size` rows of `room` each.
 
     The rows of a pool of batches are put in order of length (`alike`: little of a batch is then padding) and cut where

@@ -43,14 +43,14 @@ class Growth:
             self.stairs.append((step, rows, size))
 
     def size(self, step: int) -> int:
-        return self._stair(step)[2]
+        return self._growth_step(step)[2]
 
     def before(self, step: int) -> int:
         """How many rows were read before this step."""
-        first, rows, size = self._stair(step)
+        first, rows, size = self._growth_step(step)
         return rows + (step - first) * size
 
-    def _stair(self, step: int) -> tuple[int, int, int]:
+    def _growth_step(self, step: int) -> tuple[int, int, int]:
         return self.stairs[bisect_right(self.stairs, step, key=lambda stair: stair[0]) - 1]
 
 
@@ -87,7 +87,7 @@ class Stream(Generic[T]):
         return self.rows(step) / self.batch_size / self.cutter.epoch
 
 
-class Ahead(Generic[T]):
+class Prefetched(Generic[T]):
     """The same batches, the next one made while this one is used. A batch depends on its step alone, so nothing changes."""
 
     def __init__(self, stream: Stream[T]):

@@ -116,9 +116,9 @@ def dedup(
     from foreword.text.stages.repeats import Repeats
 
     check_threshold(threshold)
-    ways = ("documents", "lines", "sentences")
-    if by not in ways:
-        raise Fault(f"--by {by}: it is one of {', '.join(ways)}.{did_you_mean(by, ways)}")
+    units = ("documents", "lines", "sentences")
+    if by not in units:
+        raise Fault(f"--by {by}: it is one of {', '.join(units)}.{did_you_mean(by, units)}")
     stage = Dedup(threshold=threshold) if by == "documents" else Repeats(of=by)  # type: ignore[arg-type]
     tell(_built(data, out, stage, documents, column, workers, cluster), out, as_json)
 

@@ -13,7 +13,8 @@ from foreword.cli.preparing import models_there
 
 if TYPE_CHECKING:
     from foreword.basics.shards import Pool
-    from foreword.evaluate.prompted import Asking
+    from foreword.evaluate.held_out import Corpus
+    from foreword.evaluate.prompted import PromptingSettings
     from foreword.report import Report
 
 Models = Annotated[
@@ -24,21 +25,8 @@ Data = Annotated[
     Path | None,
     typer.Option("--data", help="A store or text; for tasks, the folder of their data. [default: the run's own store]"),
 ]
-Word = Annotated[
-    str, typer.Option(help="How alike the vectors of this word are in the sentences of --data, one to a line.")
-]
-Context = Annotated[
-    int | None,
-    typer.Option(
-        "--context", help="How far back each model still gains, up to so many tokens (RECL).", show_default=False
-    ),
-]
 ChargeEnds = Annotated[
     bool, typer.Option("--charge-ends", help="Score the ends of documents too, as published perplexities do.")
-]
-Hidden = Annotated[
-    float,
-    typer.Option(min=0.0, max=0.9, help="Hide this share of the tokens, the same from every model, to be guessed."),
 ]
 Dynamic = Annotated[
     float,
@@ -60,9 +48,7 @@ def evaluate(
     stride: Annotated[int | None, typer.Option(help="Tokens scored per window. [default: half the context]")] = None,
     limit: Annotated[int | None, typer.Option(help="At most this many bytes of text; of a task, examples.")] = None,
     charge_ends: ChargeEnds = False,
-    hidden: Hidden = 0.0,
     dynamic: Dynamic = 0.0,
-    context: Context = None,
     mix: Annotated[bool, typer.Option("--mix", help="Also a mixture, weighted on validation text.")] = False,
     precision: Annotated[str, typer.Option(help="float32; int8 scores in both and says its cost.")] = "float32",
     shots: Annotated[int | None, typer.Option(min=0, help="Solved examples shown. [default: the task's own]")] = None,
@@ -74,131 +60,63 @@ def evaluate(
     column: Column = "text",
     workers: Annotated[int | None, typer.Option(help="Processes that score text. [default: 1]")] = None,
     cluster: Cluster = "",
-    word: Word = "",
     as_json: Json = False,
 ) -> None:
     """Bits per byte of whole documents: every token scored once, what it could see printed with the number.
 
-    Of models that fill gaps, nats per hidden token (--hidden 0.15), or entities hidden as a whole: a .jsonl of
-    {"text": ..., "entities": [[first, past the last]]}. Of models that embed, how well their vectors rank candidates: a
-    .jsonl of {"query": ..., "candidate": ..., "relevance": 1}.
     Or tasks (`foreword list tasks`): accuracy and the like, with intervals, chance and shots. `foreword test` scores
-    fine-tuned runs, `foreword dialogue` replies.
+    fine-tuned runs, `foreword dialogue` replies, `foreword cloze` hidden tokens, `foreword rank` candidates.
     """
     from foreword.vectors.words import is_vectors
 
-    if word:
-        in_context(models, word, data).show(as_json)
-        return
     if is_vectors(Path(models[0])):
         ask_vectors(models, data, limit, examples, show_prompt, split).show(as_json)
         return
     refuse_others(models)
-    if cloze := [word for word in models if is_cloze_file(word)]:
-        ask_cloze([word for word in models if word not in cloze], cloze).show(as_json)
-        return
-    if queries := [word for word in models if is_candidates_file(word)]:
-        rank_candidates([word for word in models if word not in queries], queries).show(as_json)
-        return
     words = sort_words(models)
     models_there(*words.models)
-    if words.tasks:
-        refuse(
-            "tasks",
-            {
-                "--split": split,
-                "--stride": stride,
-                "--mix": mix,
-                "--charge-ends": charge_ends,
-                "--workers": workers,
-                "--cluster": cluster,
-                "--hidden": hidden,
-                "--dynamic": dynamic,
-                "--context": context,
-            },
-        )
-    else:
-        refuse(
-            "bits",
-            {"--shots": shots is not None, "--examples": examples, "--show-prompt": show_prompt, "--overlap": overlap},
-        )
+    of_text: dict[str, object] = {"--stride": stride, "--mix": mix, "--charge-ends": charge_ends, "--dynamic": dynamic}
+    of_text |= {"--split": split, "--workers": workers, "--cluster": cluster}
+    of_tasks: dict[str, object] = {
+        "--shots": shots is not None,
+        "--examples": examples,
+        "--show-prompt": show_prompt,
+        "--overlap": overlap,
+    }
+    refuse("tasks" if words.tasks else "bits", of_text if words.tasks else of_tasks)
     if not words.models:
         raise typer.BadParameter("give at least one run or model folder")
     ranks = ranks_pool(workers, cluster)
     if words.tasks:
-        from foreword.evaluate.prompted import Asking
+        from foreword.evaluate.prompted import PromptingSettings
 
-        how = Asking(shots, seed, limit, examples, show_prompt, precision, overlap)
+        how = PromptingSettings(shots, seed, limit, examples, show_prompt, precision, overlap)
         ask_tasks(words, data, how).show(as_json)
         return
     from foreword.basics.shards import Workers
-    from foreword.evaluate import bits_report
     from foreword.evaluate.held_out import Corpus
+
+    if dynamic and (workers or cluster or ranks):
+        raise typer.BadParameter("--dynamic reads one text after the other: leave out --workers and --cluster.")
+    corpus = replace(Corpus.find(data, words.models, split, documents, column, limit), ends=charge_ends)
+    with ranks or Workers(workers or (None if cluster else 1), cluster).start() as pool:
+        score_text(words.models, corpus, stride, mix, precision, dynamic, pool).show(as_json)
+
+
+def score_text(
+    models: list[str], corpus: Corpus, stride: int | None, mix: bool, precision: str, dynamic: float, pool: Pool
+) -> Report:
+    """Bits per byte of each model; `dynamic`: the rate at which it goes on learning from what it has scored, or 0."""
+    from foreword.evaluate import bits_report
     from foreword.model import load
     from foreword.parts.frozen import check_precision
 
     check_precision(precision)
-    opened = {path: load(path) for path in words.models}
-    corpus = replace(Corpus.find(data, words.models, split, documents, column, limit), ends=charge_ends)
-    if hidden:
-        from foreword.evaluate import hidden_tokens
-
-        hidden_tokens.report(opened, corpus, hidden).show(as_json)
-        return
-    if context:
-        from foreword.evaluate import recl
-
-        ids = recl.ids_of(opened, corpus, context)
-        recl.report({path: one.language_model for path, one in opened.items()}, ids, context).show(as_json)
-        return
+    opened = {path: load(path) for path in models}
     if dynamic:
-        if workers or cluster or ranks:
-            raise typer.BadParameter("--dynamic reads one text after the other: leave out --workers and --cluster.")
         for model in opened.values():
             model.learn_on(dynamic)
-    with ranks or Workers(workers or (None if cluster else 1), cluster).start() as pool:
-        bits_report.report(opened, corpus, stride, mix, precision, pool).show(as_json)
-
-
-def is_cloze_file(word: str) -> bool:
-    if not word.endswith(".jsonl") or not Path(word).is_file():
-        return False
-    from foreword.evaluate.entity_cloze import is_cloze
-
-    return is_cloze(Path(word))
-
-
-def ask_cloze(models: list[str], files: list[str]) -> Report:
-    """Entities hidden as a whole, for models that fill gaps."""
-    models_there(*models)
-    if not models:
-        raise typer.BadParameter("give at least one run or model folder")
-    from foreword.evaluate.entity_cloze import report
-    from foreword.model import load
-
-    opened = {path: load(path) for path in models}
-    for one in opened.values():
-        one.need("fill")
-    return report(opened, [Path(file) for file in files])
-
-
-def is_candidates_file(word: str) -> bool:
-    if not word.endswith(".jsonl") or not Path(word).is_file():
-        return False
-    from foreword.evaluate.ranking import is_candidates
-
-    return is_candidates(Path(word))
-
-
-def rank_candidates(models: list[str], files: list[str]) -> Report:
-    """Candidates in the order of how alike their vectors are to the query's; nothing is learned."""
-    models_there(*models)
-    if not models:
-        raise typer.BadParameter("give at least one run or model folder")
-    from foreword.evaluate.ranking import report
-    from foreword.model import load
-
-    return report({path: load(path) for path in models}, [Path(file) for file in files])
+    return bits_report.report(opened, corpus, stride, mix, precision, pool)
 
 
 def ranks_pool(workers: int | None, cluster: str) -> Pool | None:
@@ -213,19 +131,6 @@ def ranks_pool(workers: int | None, cluster: str) -> Pool | None:
     from foreword.training.processes import RankPool, join
 
     return RankPool(join())
-
-
-def in_context(models: list[str], word: str, data: Path | None) -> Report:
-    """A word in several sentences, by tables of vectors and networks side by side."""
-    import foreword
-    from foreword.basics.messages import Fault
-    from foreword.vectors.senses import report
-
-    if data is None or not data.is_file():
-        raise Fault(f"--word {word} needs sentences that have it.", "Give a file, one to a line:  --data sentences.txt")
-    models_there(*(name for name in models if Path(name).is_dir() or not Path(name).exists()))
-    sentences = [line.strip() for line in data.read_text(encoding="utf-8").split("\n") if line.strip()]
-    return report({name: foreword.load(name) for name in models}, word, sentences)
 
 
 def ask_vectors(
@@ -268,6 +173,12 @@ def refuse_others(models: list[str]) -> None:
     if "dialogue" in models:
         rest = " ".join(word for word in models if word != "dialogue")
         raise Fault("dialogue is a verb of its own.", f"foreword dialogue {rest} --data DIALOGUES")
+    for file in (Path(word) for word in models if word.endswith(".jsonl") and Path(word).is_file()):
+        from foreword.evaluate.entity_cloze import is_cloze
+        from foreword.evaluate.ranking import is_candidates
+
+        if verb := "cloze" if is_cloze(file) else "rank" if is_candidates(file) else "":
+            raise Fault(f"{file} is for a verb of its own.", f"foreword {verb} {' '.join(models)}")
     folders = [word for word in models if Path(word).is_dir()]
     if not folders:
         return
@@ -282,14 +193,14 @@ def refuse_others(models: list[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Subjects:
+class ModelsAndTasks:
     """What stands on the command line: models and tasks, in the order given."""
 
     models: list[str]
     tasks: list[str]
 
 
-def sort_words(given: list[str]) -> Subjects:
+def sort_words(given: list[str]) -> ModelsAndTasks:
     """A folder that exists is a model, what is known as a task is one; anything else is said to be neither."""
     from foreword.basics.messages import Fault, did_you_mean
     from foreword.runs.place import is_model
@@ -312,7 +223,7 @@ def sort_words(given: list[str]) -> Subjects:
             "bits asks about text and tasks about examples; --data and --limit mean another thing to each.",
             "Give two commands.",
         )
-    return Subjects(models, tasks)
+    return ModelsAndTasks(models, tasks)
 
 
 def refuse(asked: str, given: dict[str, object]) -> None:
@@ -325,7 +236,7 @@ def refuse(asked: str, given: dict[str, object]) -> None:
         )
 
 
-def ask_tasks(words: Subjects, data: Path | None, how: Asking) -> Report:
+def ask_tasks(words: ModelsAndTasks, data: Path | None, how: PromptingSettings) -> Report:
     """Every task of every model, and how sure the numbers are."""
     from foreword.evaluate import prompted_report
     from foreword.evaluate.prompted import check_shots

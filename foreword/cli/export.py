@@ -37,6 +37,6 @@ def export(
         lines = feature_file.lines_of(texts, to)
         print(feature_file.write(out, to, lines, load(model).layers(lines)))
         return
-    from foreword.runs.moving import send_out
+    from foreword.runs.moving import export_model
 
-    print(send_out(model, to, out))
+    print(export_model(model, to, out))

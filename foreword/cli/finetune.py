@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from foreword.tasks.labelled_task import LabelledTask
     from foreword.training.hardware import Hardware
     from foreword.transfer.first_model import LabelledFit
-    from foreword.transfer.tuning import Tuning
+    from foreword.transfer.tuning import FinetuneSettings
 
 
 Kind = Annotated[
@@ -36,13 +36,14 @@ Features = Annotated[
         "LSTMs or (two texts) ESIM: mix:linear, last:bilstm, esim."
     ),
 ]
-SelfTrain = Annotated[
-    list[Path] | None,
-    typer.Option("--self-train", help="Word vectors: text that is labelled and learned from too, if that helps."),
-]
-Network = Annotated[
-    str, typer.Option(help="Word vectors: become the token table of this recipe's network (lstm, gpt2:laptop).")
-]
+OWN = (
+    "init",
+    "layers",
+    "aux",
+    "patience",
+    "network",
+    "self_train",
+)  # settings of fine-tuning itself, without a section
 Seeds = Annotated[
     int, typer.Option(min=1, help="Word vectors: so many draws of --labels. (A path with {seed}: other vectors each.)")
 ]
@@ -65,8 +66,6 @@ def finetune(
     epochs: Annotated[float, typer.Option(help="Passes over the examples.")] = 3.0,
     seed: Annotated[int, typer.Option(help="Of all random numbers.")] = 0,
     features: Features = "",
-    network: Network = "",
-    self_train: SelfTrain = None,
     seeds: Seeds = 1,
     settings: Set = None,
     device: Device = "auto",
@@ -77,53 +76,59 @@ def finetune(
     """Fine-tune a model on a labelled task: keep the weights that are best on dev, score them on dev and test.
 
     A table of word vectors (`foreword train word2vec`) is put beside TF-IDF, and read by logistic regression.
-    The same command continues an interrupted run. report.html in the run folder shows results and mistakes. --set also
-    takes init, layers, aux and patience (--set patience=3). Several seeds, settings or models: `foreword study`.
+    The same command continues an interrupted run. report.html in the run folder shows results and mistakes. --set also takes
+    init, layers, aux and patience (--set patience=3); for word vectors, network (--set network=lstm: they become the token
+    table of that recipe) and self_train (--set self_train=more.txt: text that is labelled and learned from too, if that
+    helps). Several seeds, settings or models: `foreword study`.
     """
     from foreword.cli.preparing import models_there, start_processes
 
     models_there(str(model).replace("{seed}", "0"))
     from foreword.tasks.labelled_task import load
 
+    own, more = split_settings(settings or [], OWN)
+    self_train = texts_to_label(own.pop("self_train", ()))
     read = partial(load, task, data, kind, dev, test, columns.split(",") if columns else ())
-    if on_vectors(model) and not network:
+    if on_vectors(model) and "network" not in own:
         from foreword.transfer.first_model import LabelledFit, with_dev
 
-        fit_vectors(
-            str(model), with_dev(read()), out, LabelledFit(labels, seed, seeds, tuple(self_train or ())), as_json
-        )
+        fit_vectors(str(model), with_dev(read()), out, LabelledFit(labels, seed, seeds, self_train), as_json)
         return
-    only_for_vectors({"--self-train": self_train, "--seeds": seeds > 1}, model, task)
+    only_for_vectors({"--set self_train": self_train, "--seeds": seeds > 1}, model, task)
     from foreword.training.hardware import Hardware
-    from foreword.transfer import finetune_report
-    from foreword.transfer.finetune import finetune as tune
-    from foreword.transfer.multitask import folder_of
-    from foreword.transfer.tuning import Tuning
+    from foreword.transfer.tuning import FinetuneSettings
 
-    own, more = split_settings(settings or [], ("init", "layers", "aux", "patience"))
-    how = Tuning(
-        epochs, batch_size, learning_rate, seed, labels, features=features, network=network, settings=tuple(more), **own
+    how = FinetuneSettings(
+        epochs, batch_size, learning_rate, seed, labels, features=features, settings=tuple(more), **own
     )
     start_processes(processes)
     hardware = Hardware.choose(device, "auto", "off", False, shard)
     if task == "glue":
         from foreword.transfer import glue
 
-        benchmark = glue.report(model, out or Path("runs") / f"{model.name}-glue", data, how, hardware)
-        benchmark.show(as_json)
+        glue.report(model, out or Path("runs") / f"{model.name}-glue", data, how, hardware).show(as_json)
         return
-    labelled = read()
-    folder = out or Path("runs") / f"{model.name}-{labelled.name}".replace("/", "-")
-    run = tune(folder_of(model, labelled), labelled, folder, how, hardware)
-    ask_controls(run, model, labelled, how, hardware)
-    report = finetune_report.report(run, {"": labelled})
+    fit_network(model, read(), out, how, hardware, as_json)
+
+
+def fit_network(
+    model: Path, task: LabelledTask, out: Path | None, how: FinetuneSettings, hardware: Hardware, as_json: bool
+) -> None:
+    from foreword.transfer import finetune_report
+    from foreword.transfer.finetune import finetune as tune
+    from foreword.transfer.multitask import folder_of
+
+    folder = out or Path("runs") / f"{model.name}-{task.name}".replace("/", "-")
+    run = tune(folder_of(model, task), task, folder, how, hardware)
+    ask_controls(run, model, task, how, hardware)
+    report = finetune_report.report(run, {"": task})
     report.save(run.path)
     report.show(as_json)
     if not as_json:
         print(run.path)
 
 
-def ask_controls(run: RunFolder, model: Path, task: LabelledTask, how: Tuning, hardware: Hardware) -> None:
+def ask_controls(run: RunFolder, model: Path, task: LabelledTask, how: FinetuneSettings, hardware: Hardware) -> None:
     """What stands beside the result: the words in random order; of a small network, whether something simpler does better."""
     from foreword.transfer import controls
     from foreword.transfer.baselines import fits_texts
@@ -135,6 +140,11 @@ def ask_controls(run: RunFolder, model: Path, task: LabelledTask, how: Tuning, h
         run.sign(word_order=controls.word_order(run, task))
     if "recommended" not in known and controls.can_recommend(run, task, how):
         run.sign(recommended=controls.recommended(model, task, how, hardware))
+
+
+def texts_to_label(given: str | Sequence[str]) -> tuple[Path, ...]:
+    """The files of --set self_train: one, or a list of them."""
+    return tuple(map(Path, [given] if isinstance(given, str) else given))
 
 
 def fit_vectors(model: str, task: LabelledTask, out: Path | None, wish: LabelledFit, as_json: bool) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from foreword.cli.options import Json
+
+if TYPE_CHECKING:
+    from foreword.generate.batch import Continuation
 
 
 def clamped(text: str) -> tuple[int, float]:
@@ -82,9 +85,12 @@ def generate(
         print()
         return
     for place, one in enumerate(found):
-        prompt = given[place // n]
-        if as_json:
-            about = {"reason": one.reason, "tokens": len(one.ids), "log_probability": one.log_probability}
-            print(json.dumps({"prompt": prompt, "text": one.text, **about, **asdict(one.pace)}, ensure_ascii=False))
-        else:
-            print(f"--- {place + 1} of {len(found)}\n{prompt}{one.text}")
+        show(given[place // n], one, f"{place + 1} of {len(found)}", as_json)
+
+
+def show(prompt: str, one: Continuation, number: str, as_json: bool) -> None:
+    if as_json:
+        about = {"reason": one.reason, "tokens": len(one.ids), "log_probability": one.log_probability}
+        print(json.dumps({"prompt": prompt, "text": one.text, **about, **asdict(one.pace)}, ensure_ascii=False))
+    else:
+        print(f"--- {number}\n{prompt}{one.text}")

@@ -26,10 +26,10 @@ def import_(
 
     models_there(source)
     from foreword.networks.base import Model
-    from foreword.runs.moving import bring_in
+    from foreword.runs.moving import import_model
     from foreword.vectors.table import VectorTable
 
-    run, loaded = bring_in(source, out)
+    run, loaded = import_model(source, out)
     model, size = loaded.model, "counts"
     if isinstance(model, Model):
         size = f"{len(model.weights())} tensors, {model.parameter_count():,} parameters"

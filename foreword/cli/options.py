@@ -19,6 +19,12 @@ Sources = Annotated[
     ),
 ]
 MaybeSources = Annotated[list[str] | None, Sources.__metadata__[0]]
+Models = Annotated[list[str], typer.Argument(help="Runs or model folders.")]
+HeldOutData = Annotated[
+    Path | None, typer.Option("--data", help="A store or text. [default: the first run's own store]")
+]
+Split = Annotated[str, typer.Option(help="train, valid or test of a store; all, of text.")]
+Limit = Annotated[int | None, typer.Option(help="At most this many bytes of text.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on stdout, for programs.")]
 Documents = Annotated[str, typer.Option(help="How files become documents: auto, file, paragraph, line or dialogues.")]
 Column = Annotated[str, typer.Option(help="The column or key that holds the text, in jsonl, csv and parquet.")]

@@ -6,7 +6,7 @@ import hashlib
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from foreword.basics.files import JsonObject, cache_folder, whole_folder, write_folder
 from foreword.basics.messages import Fault, Faults, did_you_mean
@@ -28,6 +28,15 @@ def settings_with(settings: Sequence[str] | None, budget: str | None) -> list[st
         return list(settings or [])
     Budget.parse(budget)
     return [*(settings or []), f'training.budget="{budget}"']
+
+
+def own_setting(name: str, settings: Sequence[str]) -> tuple[Any, list[str]]:
+    """(the value of a setting of the verb itself, which has no section, or None; the settings of the recipe)"""
+    from foreword.basics import toml
+
+    found = [one.partition("=")[2] for one in settings if one.startswith(f"{name}=")]
+    rest = [one for one in settings if not one.startswith(f"{name}=")]
+    return (toml.value(found[-1]) if found else None), rest
 
 
 def shares(text: str) -> tuple[float, float, float]:
@@ -193,6 +202,18 @@ def models_there(*paths: str | Path | None) -> None:
     for path in paths:
         if path is not None:
             model_place(path)
+
+
+def models_and_files(words: Sequence[str]) -> tuple[list[str], list[Path]]:
+    """(models, jsonl files) of a command line; at least one model, and all there."""
+    files = [Path(word) for word in words if word.endswith(".jsonl")]
+    models = [word for word in words if not word.endswith(".jsonl")]
+    if not models:
+        raise Fault("there is no model to ask.", "Give at least one run or model folder.")
+    if gone := next((file for file in files if not file.is_file()), None):
+        raise Fault(f"{gone} is not there.")
+    models_there(*models)
+    return models, files
 
 
 def recipe_for(name: str, size: str, settings: Sequence[str] | None) -> Recipe:

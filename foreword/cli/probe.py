@@ -15,47 +15,49 @@ if TYPE_CHECKING:
     from foreword.tasks.labelled_task import LabelledTask
 
 
+Words = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="[RUN] [TASK]",
+        help="A task: one that is known, hf:NAME, a task file, a csv, tsv or jsonl. Before it a model, to be probed on it.",
+    ),
+]
+ByUnit = Annotated[
+    bool, typer.Option("--units", help="Which unit follows the label? What a recurrent network carries along.")
+]
+AsMap = Annotated[bool, typer.Option("--map", help="Draw the texts by their vectors (PCA, t-SNE), coloured by label.")]
+Near = Annotated[str, typer.Option("--near", help="The tokens nearest to this word as it stands in each --text.")]
+Texts = Annotated[
+    list[str] | None,
+    typer.Option("--text", help="A text to colour by the unit, or with the word. May be repeated."),
+]
+MakeBreaking = Annotated[
+    Path | None,
+    typer.Option("--make-breaking", help="Write pairs that differ from the task's texts in one word, as jsonl."),
+]
+OtherTasks = Annotated[list[str] | None, typer.Option("--on", help="Also test here what was learned. May be repeated.")]
+Side = Annotated[Literal["first", "second"], typer.Option(help="The only text that the blind classifier sees.")]
+Smoothing = Annotated[float, typer.Option(min=0, help="Added to every count before PMI; smaller for small sets.")]
+ReportFolder = Annotated[
+    Path | None, typer.Option("--out", help="Also write report.html, probe.json and cues.svg into this folder.")
+]
+
+
 def probe(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="[RUN] [TASK]",
-            help="A task: one that is known, hf:NAME, a task file, a csv, tsv or jsonl. Before it a model, to be probed on it.",
-        ),
-    ],
-    units: Annotated[
-        bool, typer.Option("--units", help="Which unit follows the label? What a recurrent network carries along.")
-    ] = False,
-    as_map: Annotated[
-        bool, typer.Option("--map", help="Draw the texts by their vectors (PCA, t-SNE), coloured by label.")
-    ] = False,
-    near: Annotated[
-        str, typer.Option("--near", help="The tokens nearest to this word as it stands in each --text.")
-    ] = "",
-    text: Annotated[
-        list[str] | None,
-        typer.Option("--text", help="A text to colour by the unit, or with the word. May be repeated."),
-    ] = None,
+    words: Words,
+    units: ByUnit = False,
+    as_map: AsMap = False,
+    near: Near = "",
+    text: Texts = None,
     layer: Annotated[int, typer.Option("--layer", help="Whose vectors are near; 0: the embeddings.")] = -1,
     labels: Annotated[int, typer.Option(min=2, help="A model is probed with so many training examples.")] = 4000,
-    make_breaking: Annotated[
-        Path | None,
-        typer.Option("--make-breaking", help="Write pairs that differ from the task's texts in one word, as jsonl."),
-    ] = None,
-    on: Annotated[
-        list[str] | None, typer.Option("--on", help="Also test here what was learned. May be repeated.")
-    ] = None,
-    side: Annotated[
-        Literal["first", "second"], typer.Option(help="The only text that the blind classifier sees.")
-    ] = "second",
+    make_breaking: MakeBreaking = None,
+    on: OtherTasks = None,
+    side: Side = "second",
     top: Annotated[int, typer.Option(min=1, help="So many words for each label.")] = 10,
-    smoothing: Annotated[
-        float, typer.Option(min=0, help="Added to every count before PMI; smaller for small sets.")
-    ] = 100.0,
+    smoothing: Smoothing = 100.0,
     data: TaskData = None,
-    out: Annotated[
-        Path | None, typer.Option("--out", help="Also write report.html, probe.json and cues.svg into this folder.")
-    ] = None,
+    out: ReportFolder = None,
     as_json: Json = False,
 ) -> None:
     """Probe a task, or a model on a task.

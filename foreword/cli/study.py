@@ -27,13 +27,20 @@ Compare = Annotated[
 ]
 
 
+Subject = Annotated[
+    str,
+    typer.Argument(
+        help="A model to fine-tune, a recipe to train (or several: lstm:laptop,gpt2:laptop), or a study (masks; a toml)."
+    ),
+]
+Grid = Annotated[
+    bool,
+    typer.Option("--grid", help="Published learning rates by batch sizes; dev chooses."),
+]
+
+
 def study(
-    subject: Annotated[
-        str,
-        typer.Argument(
-            help="A model to fine-tune, a recipe to train (or several: lstm:laptop,gpt2:laptop), or a study (masks; a toml)."
-        ),
-    ],
+    subject: Subject,
     task: Annotated[str, typer.Argument(help="The labelled task a model is fine-tuned on.")] = "",
     data: Annotated[str, typer.Option("--data", help="A store or text; or the folder of a known task.")] = "",
     out: Annotated[str, typer.Option("--out", help="Where the runs go. [default: runs/NAME-study]")] = "",
@@ -45,12 +52,7 @@ def study(
     compare: Compare = None,
     epochs: Annotated[float | None, typer.Option(help="Of each fine-tuning run. [default: 3]")] = None,
     batch_size: Annotated[int | None, typer.Option(help="Of each fine-tuning run. [default: 32]")] = None,
-    grid: Annotated[
-        bool,
-        typer.Option("--grid", help="Published learning rates by batch sizes; dev chooses."),
-    ] = False,
-    restarts: Annotated[int, typer.Option(help="Restart a seed that collapsed, at most so often.")] = 0,
-    ensemble: Annotated[bool, typer.Option("--ensemble", help="Also the mean prediction of all seeds.")] = False,
+    grid: Grid = False,
     jobs: Annotated[int | None, typer.Option(help="Runs in parallel. [default: measured]")] = None,
     size: Size = "",
     settings: Set = None,
@@ -61,8 +63,9 @@ def study(
 ) -> None:
     """Compare settings, controls and models over several seeds: means, spread, and which differences are significant.
 
-    --set also takes what `foreword finetune` and a study file take: --set features=linear, --set budget=500; and
-    --set cluster=auto (or ray://HEAD:10001), which sends the runs to a Ray cluster.
+    --set also takes what `foreword finetune` and a study file take: --set features=linear, --set budget=500, --set restarts=1
+    (of a seed that collapsed), --set ensemble=true (also the mean prediction of all seeds); and --set cluster=auto (or
+    ray://HEAD:10001), which sends the runs to a Ray cluster.
     What is finished is not repeated when the same command is given again; report.html and study.json have it all.
     """
     _there(subject, task)  # a mistyped name need not wait for the rest to be imported
@@ -70,23 +73,9 @@ def study(
     from foreword.compare.study_file import finetune_study, read_study
     from foreword.training.hardware import Hardware
 
-    given: dict[str, object] = {
-        "task": task,
-        "data": data,
-        "out": out,
-        "seeds": seeds,
-        "labels": labels,
-        "layers": layers,
-        "learning_rate": learning_rate,
-        "compare": compare,
-        "epochs": epochs,
-        "grid": grid,
-        "batch_size": batch_size,
-        "restarts": restarts,
-        "ensemble": ensemble,
-        "jobs": jobs,
-        "size": size,
-    }
+    given: dict[str, object] = {"task": task, "data": data, "out": out, "seeds": seeds, "labels": labels, "size": size}
+    given |= {"layers": layers, "learning_rate": learning_rate, "compare": compare, "epochs": epochs, "grid": grid}
+    given |= {"batch_size": batch_size, "jobs": jobs}
     spec = read_study(subject, _options(given, vary or [], settings or []))
     start_processes(processes)
     if spec.model or spec.starts:

@@ -9,30 +9,32 @@ import typer
 
 from foreword.cli.options import Json, TaskData
 
+RunsAndData = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="RUN... DATA...",
+        help="Fine-tuned runs; tasks of the kind they learned, or csv, tsv or jsonl files.",
+    ),
+]
+Hard = Annotated[
+    bool,
+    typer.Option("--hard", help="Pairs: also where the second text alone gives the answer away (easy), and where not."),
+]
+ReportFolder = Annotated[
+    Path | None,
+    typer.Option("--out", help="Also write report.html, crossed.json and a matrix, crossed.svg, into this folder."),
+]
+
 
 def score_runs(
-    words: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="RUN... DATA...",
-            help="Fine-tuned runs; tasks of the kind they learned, or csv, tsv or jsonl files.",
-        ),
-    ],
+    words: RunsAndData,
     data: TaskData = None,
-    hard: Annotated[
-        bool,
-        typer.Option(
-            "--hard", help="Pairs: also where the second text alone gives the answer away (easy), and where not."
-        ),
-    ] = False,
+    hard: Hard = False,
     limit: Annotated[int | None, typer.Option(help="At most this many examples of each.")] = None,
     examples: Annotated[
         Path | None, typer.Option("--examples", help="Write every label and prediction here, as jsonl.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option("--out", help="Also write report.html, crossed.json and a matrix, crossed.svg, into this folder."),
-    ] = None,
+    out: ReportFolder = None,
     as_json: Json = False,
 ) -> None:
     """Score fine-tuned runs on their own test set and on other data sets, and say how much is lost on the way.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from foreword.cli.marks import Capitals, Entities, Phrases, units_for
 from foreword.cli.options import Cluster, Column, Documents, Json, Out, WorkerCount
 
 if TYPE_CHECKING:
@@ -25,34 +24,32 @@ Add = Annotated[
     int, typer.Option(min=0, help="So many new tokens for a tokenizer that is there (--tokenizer RUN), from this text.")
 ]
 Words = Annotated[str, typer.Option(help="Note where words begin: auto, plain, jieba, spaces (`foreword marks`).")]
+Data = Annotated[
+    list[Path] | None,
+    typer.Argument(help="Text to be split: files or folders (txt, md, jsonl, jsonl.gz, jsonl.zst, csv, parquet)."),
+]
+TokenizerName = Annotated[
+    str, typer.Option(help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")
+]
+Splits = Annotated[str, typer.Option(help="Shares of train/valid/test; a document's own text decides where it goes.")]
 
 
 def tokens(
     out: Out,
-    data: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Text to be split: files or folders (txt, md, jsonl, jsonl.gz, jsonl.zst, csv, parquet)."),
-    ] = None,
+    data: Data = None,
     train: Annotated[list[Path] | None, typer.Option("--train", help="Instead: text that is all for training.")] = None,
     valid: Annotated[list[Path] | None, typer.Option("--valid", help="Text for validation, if there is any.")] = None,
     test: Annotated[list[Path] | None, typer.Option("--test", help="Text for the test, if there is any.")] = None,
-    tokenizer: Annotated[
-        str, typer.Option(help="A kind to train (byte_bpe, wordpiece, ...), or a run or folder that has one.")
-    ] = "byte_bpe",
+    tokenizer: TokenizerName = "byte_bpe",
     vocabulary: Annotated[int | None, typer.Option(help="How many tokens a trained tokenizer has at most.")] = None,
     lowercase: Annotated[bool | None, typer.Option(help="Lower-case the text (kinds that can).")] = None,
     minimum: Minimum = None,
     add: Add = 0,
     documents: Documents = "auto",
     column: Column = "text",
-    splits: Annotated[
-        str, typer.Option(help="Shares of train/valid/test; a document's own text decides where it goes.")
-    ] = "0.9/0.05/0.05",
+    splits: Splits = "0.9/0.05/0.05",
     marks: Marks = "sentence_end,word_start",
     words: Words = "",
-    phrases: Phrases = None,
-    entities: Entities = None,
-    capitals: Capitals = False,
     workers: WorkerCount = None,
     cluster: Cluster = "",
     as_json: Json = False,
@@ -62,6 +59,7 @@ def tokens(
     from foreword.basics.shards import Workers
     from foreword.cli.preparing import chosen_tokenizer, shares
     from foreword.tokens.build import build_store
+    from foreword.tokens.units import UnitsSpec
 
     wanted = {"vocabulary": vocabulary, "lowercase": lowercase, "minimum": minimum}
     made = chosen_tokenizer(tokenizer, {name: value for name, value in wanted.items() if value is not None})
@@ -85,9 +83,7 @@ def tokens(
         fractions=shares(splits),
         marks=names,
         workers=Workers(workers, cluster),
-        units=units_for(words or "auto", phrases, entities, capitals)
-        if words or phrases is not None or entities or capitals
-        else None,
+        units=UnitsSpec(words=words) if words else None,
     )
     if as_json:
         print(json.dumps(facts))

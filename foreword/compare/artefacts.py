@@ -20,10 +20,10 @@ from foreword.report import Plot, Report, Section, Table, Text
 from foreword.report.plots import COLOURS, GREY
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import PairedDifference, Share, difference
+from foreword.tasks.metrics import PairedDifference, Proportion, difference
 from foreword.text.words import mostly_chinese
 from foreword.transfer.baselines import Baseline, majority, words
-from foreword.transfer.label_subset import exchanged
+from foreword.transfer.label_subset import with_permuted_labels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -33,7 +33,7 @@ _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
-class Blind:
+class OneSideResult:
     """How well a label can be guessed from one side of a pair."""
 
     side: str
@@ -45,7 +45,7 @@ class Blind:
     hard: tuple[Example, ...]  # ... and wrong: where a model has to read both
 
 
-def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
+def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> OneSideResult:
     """The classifier that never sees the other side, beside the commonest class and a control."""
     if not (task.learn.has_classes and len(task.learn.reads) == 2):
         raise Fault(
@@ -57,10 +57,10 @@ def blind(task: LabelledTask, side: str = "second", seed: int = 0) -> Blind:
     right = [
         [example.label == guess for example, guess in zip(task.test, one.predictions)] for one in (commonest, seeing)
     ]
-    above = difference(Share(), right[0], right[1])
-    control = words(exchanged(accuracy, seed), seen=(SIDES[side],), name=f"{side} text only, labels by lot")
+    above = difference(Proportion(), right[0], right[1])
+    control = words(with_permuted_labels(accuracy, seed), seen=(SIDES[side],), name=f"{side} text only, labels by lot")
     easy, hard = ([example for example, good in zip(task.test, right[1]) if good is wanted] for wanted in (True, False))
-    return Blind(side, seeing, commonest, control, above, tuple(easy), tuple(hard))
+    return OneSideResult(side, seeing, commonest, control, above, tuple(easy), tuple(hard))
 
 
 def halves(whole: CrossResult, task: LabelledTask) -> list[CrossResult]:
@@ -144,7 +144,7 @@ class Probe:
     """All that was asked of one task."""
 
     task: LabelledTask
-    blind: Blind
+    blind: OneSideResult
     both: Baseline  # the same classifier, seeing both texts
     cues: Mapping[str, Sequence[Cue]]
     lengths: Mapping[str, float]
@@ -199,7 +199,7 @@ def report(probe: Probe) -> Report:
     )
 
 
-def verdict(blind: Blind) -> str:
+def verdict(blind: OneSideResult) -> str:
     found = "labels are given away." if blind.above.sign > 0 else "no sign that labels are given away."
     above, interval = blind.above.cells
     return f"The {blind.side} text alone is {above} points ({interval}) above the commonest class: {found}"

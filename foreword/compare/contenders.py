@@ -21,7 +21,7 @@ from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.label_subset import training_subset
 from foreword.transfer.labelled_run import opened
 from foreword.transfer.multitask import folder_of
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from foreword.vectors.words import is_vectors
 
 SHUFFLED_LABELS = "shuffled-labels"
@@ -45,13 +45,13 @@ class Plan:
     cluster: str = ""  # the Ray cluster that they run on, as --cluster names it elsewhere
     vary: tuple[str, ...] = ()  # section.key=value,value: a contender for each combination
 
-    def check(self, model: Path, task: LabelledTask, how: Tuning, out: Path) -> None:
+    def check(self, model: Path, task: LabelledTask, how: FinetuneSettings, out: Path) -> None:
         rated, kind = bool(self.rates) or how.learning_rate is not None, task.learn.in_words
         shuffles = SHUFFLED_LABELS in self.compare
         wrong = {
             f"--seeds {self.seeds}: there must be at least one.": self.seeds < 1,
             f"--jobs {self.jobs}: give at least one.": self.jobs is not None and self.jobs < 1,
-            f"--restarts {self.restarts}: it cannot be fewer than none.": self.restarts < 0,
+            f"--set restarts={self.restarts}: it cannot be fewer than none.": self.restarts < 0,
             "--grid tries its own rates: leave out --learning-rate or --grid.": self.grid and rated,
             "a label curve has numbers of labels of its own: leave out one.": self.curve and how.labels is not None,
             f"there is no ensemble for {kind}.": self.ensemble and not transfer_kind_of(task.kind).combines,
@@ -80,7 +80,7 @@ class Plan:
         if faults:
             raise Faults(faults)
 
-    def _check_model(self, model: Path, task: LabelledTask, how: Tuning) -> None:
+    def _check_model(self, model: Path, task: LabelledTask, how: FinetuneSettings) -> None:
         """What would otherwise be found only when its first run begins."""
         if beside_counts(model, how):
             refuse_vectors(str(model), task)
@@ -90,10 +90,10 @@ class Plan:
         if more := [layers for layers in self.layers if layers is not None and layers > there]:
             raise Fault(f"--layers {more[0]}: {model} has {there}.", "Give no more, or 'all'.")
 
-    def _check_vectors(self, model: Path, how: Tuning) -> None:
+    def _check_vectors(self, model: Path, how: FinetuneSettings) -> None:
         """Of the first contender: what is asked of it and says nothing about a table of vectors."""
         inits = [word for word in (how.init, *self.compare) if word in INITS[1:]]
-        idle = {"--layers": self.layers, "--features": how.features, "--ensemble": self.ensemble}
+        idle = {"--layers": self.layers, "--features": how.features, "--set ensemble": self.ensemble}
         idle |= {f"init {word}": word for word in inits} | {f"--vary {one}": one for one in self.vary}
         if said := [name for name, value in idle.items() if value]:
             raise Fault(
@@ -101,11 +101,11 @@ class Plan:
                 "Leave it out (shuffled-labels is its control), or make a network of it: --set network=lstm.",
             )
 
-    def sizes(self, how: Tuning) -> tuple[int | None, ...]:
+    def sizes(self, how: FinetuneSettings) -> tuple[int | None, ...]:
         return self.curve or (how.labels,)
 
 
-def beside_counts(model: Path, how: Tuning) -> bool:
+def beside_counts(model: Path, how: FinetuneSettings) -> bool:
     """Word vectors that are put beside TF-IDF, and not the table of a network."""
     return not how.network and is_vectors(model)
 
@@ -124,13 +124,13 @@ class Contender:
 
     name: str
     model: Path
-    how: Tuning
+    how: FinetuneSettings
     place: str = ""  # its folder below the study's
     shuffled_labels: bool = False  # a control: its labels say nothing
     layers: int | None = None  # that are transferred, where this is what is asked
 
 
-def contenders(model: Path, task: LabelledTask, how: Tuning, plan: Plan) -> list[Contender]:
+def contenders(model: Path, task: LabelledTask, how: FinetuneSettings, plan: Plan) -> list[Contender]:
     """The first, and what it is compared with."""
     others = [Path(word) for word in plan.compare if word not in CONTROLS]
     names = _names([model, *others])
@@ -141,7 +141,7 @@ def contenders(model: Path, task: LabelledTask, how: Tuning, plan: Plan) -> list
     first = Contender(name, folder_of(model, task), replace(how, layers=most))
     found = [replace(first, layers=depth(model) if most is None else most) if fewer else first]
 
-    def add(name: str, place: str, other: Tuning = first.how, **differs: Any) -> None:
+    def add(name: str, place: str, other: FinetuneSettings = first.how, **differs: Any) -> None:
         found.append(replace(first, name=name, place=place, how=other, **differs))
 
     for layers in fewer:

@@ -63,7 +63,7 @@ class CrossResult:
         return part_of(self, called, [one for one in self.answers if one[0].id in wanted])
 
 
-def part_of(whole: CrossResult, called: str, answers: Sequence[tuple[Example, Any]]) -> CrossResult:
+def part_of(whole: CrossResult, called: str, answers: Sequence[tuple[Example, object]]) -> CrossResult:
     gold, said = [str(example.label) for example, _ in answers], [str(guess) for _, guess in answers]
     found = tuple(scored(("accuracy",), sorted({*gold, *said}), [example for example, _ in answers], said))
     return replace(
@@ -94,7 +94,7 @@ def of_run(path: Path) -> list[ScoredModel]:
 def _of_head(path: Path, name: str, seen: frozenset[str]) -> ScoredModel:
     opened = Predictor(path, name)
 
-    def answer(examples: Sequence[Example]) -> list[Any]:
+    def answer(examples: Sequence[Example]) -> list[object]:
         return opened.predict([replace(example, label=None) for example in examples]).labels  # its labels may be others
 
     classes = LABELLED_KINDS.find(opened.kinds[0]).has_classes

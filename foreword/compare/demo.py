@@ -42,21 +42,21 @@ UNIT = (
 
 
 @dataclass(frozen=True)
-class Entrant:
+class DemoModel:
     label: str
     recipe: str
     settings: tuple[str, ...] = ()
 
 
 COUNTS = (
-    Entrant("uniform", "uniform"),
-    Entrant("unigram", "unigram"),
-    Entrant("bigram", "bigram"),
-    Entrant("mixture of orders", "mixture"),
-    Entrant("Kneser-Ney 3", "kneser-ney", settings=("network.order=3",)),
-    Entrant("Kneser-Ney 5", "kneser-ney"),
+    DemoModel("uniform", "uniform"),
+    DemoModel("unigram", "unigram"),
+    DemoModel("bigram", "bigram"),
+    DemoModel("mixture of orders", "mixture"),
+    DemoModel("Kneser-Ney 3", "kneser-ney", settings=("network.order=3",)),
+    DemoModel("Kneser-Ney 5", "kneser-ney"),
 )
-NEURAL = Entrant("modern GPT", "modern-gpt")  # of our GPTs, the one that learns most in the same time
+NEURAL = DemoModel("modern GPT", "modern-gpt")  # of our GPTs, the one that learns most in the same time
 LONG = 600.0  # seconds of training from which the larger size is worth its steps
 
 

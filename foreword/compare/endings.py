@@ -17,9 +17,9 @@ from foreword.model import LoadedModel
 from foreword.report import Report, Section, Table, Text
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import PairedDifference, Share, difference
+from foreword.tasks.metrics import PairedDifference, Proportion, difference
 from foreword.transfer.baselines import STRENGTHS, Baseline, judged_together, library
-from foreword.transfer.label_subset import exchanged
+from foreword.transfer.label_subset import with_permuted_labels
 
 OFTEN = 5  # a feature counts if train has it so often
 
@@ -32,10 +32,10 @@ class ChoiceFeatures(Protocol):
     def of(self, examples: Sequence[Example]) -> Any: ...
 
 
-class Style:
+class EndingStyle:
     """The choice alone: how many words, 1 to 5 words in a row, 4 characters in a row."""
 
-    def fit(self, examples: Sequence[Example]) -> Style:
+    def fit(self, examples: Sequence[Example]) -> EndingStyle:
         make = library("sklearn.feature_extraction.text").CountVectorizer
         self.parts = [
             make(ngram_range=(1, 5), token_pattern=r"(?u)\S+", binary=True),
@@ -104,22 +104,22 @@ class EndingResults:
 
 def probe(task: LabelledTask, model: LoadedModel | None = None, seed: int = 0) -> EndingResults:
     task = replace(task, learn=task.learn.model_copy(update={"metrics": ("accuracy",)}))
-    style, common = classified(task, [Style()], "style: the choice alone"), majority_place(task)
-    control = classified(exchanged(task, seed), [Style()], "style, right choices by lot")
+    style, common = classified(task, [EndingStyle()], "style: the choice alone"), majority_place(task)
+    control = classified(with_permuted_labels(task, seed), [EndingStyle()], "style, right choices by lot")
     rows = [common, control, style]
     if model is not None:
         likely = LikelihoodFeatures(model)
         for column, name in enumerate(("log p(choice | text)", "log p(choice)", "their difference")):
             rows.append(highest(task, likely, column, name))
         rows.append(classified(task, [likely], "the three together"))
-        rows.append(classified(task, [Style(), likely], "style and the three"))
+        rows.append(classified(task, [EndingStyle(), likely], "style and the three"))
     added = apart(task, style, rows[-1]) if model is not None else None
     return EndingResults(task, tuple(rows), apart(task, common, style), added)
 
 
 def apart(task: LabelledTask, first: Baseline, second: Baseline) -> PairedDifference:
     before, after = ([one.label == said for one, said in zip(task.test, each.predictions)] for each in (first, second))
-    return difference(Share(), before, after)
+    return difference(Proportion(), before, after)
 
 
 def majority_place(task: LabelledTask) -> Baseline:

@@ -122,7 +122,7 @@ class Significance:
         each = tuple(one.test - another.test for one, another in zip(row.seeds, theirs, strict=True))
         return Difference(row.labels, row.name, other.name, each, self._resampled(mine, others) if mine[0] else UNKNOWN)
 
-    def _resampled(self, mine: Sequence[Sequence[Any]], others: Sequence[Sequence[Any]]) -> Interval:
+    def _resampled(self, mine: Sequence[Sequence[object]], others: Sequence[Sequence[object]]) -> Interval:
         """The same examples are drawn for every seed of both."""
         metric = self.measure.metric
         columns = [metric.columns(judged) for judged in (*mine, *others)]

@@ -29,9 +29,9 @@ from foreword.transfer.finetune import PUBLISHED, finetune, finetune_run
 from foreword.transfer.first_model import LabelledFit, fit_labels
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import read_predictions
-from foreword.transfer.label_subset import exchanged, label_subset
+from foreword.transfer.label_subset import label_subset, with_permuted_labels
 from foreword.transfer.labelled_run import LabelledWorkload
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 
 RATES, BATCHES = (2e-5, 3e-5, 5e-5), (16, 32)  # Devlin et al. 2018, appendix A.3
 AGAIN = 1000  # a restart's seed is so much larger, that it is no other run's
@@ -58,12 +58,12 @@ def study(
     model: str | Path,
     task: LabelledTask,
     out: Path,
-    how: Tuning | None = None,
+    how: FinetuneSettings | None = None,
     plan: Plan | None = None,
     hardware: Hardware | None = None,
 ) -> Study:
     """Run after run, each in a folder of its own below `out`. What is finished is not done again."""
-    how, plan = how or Tuning(), plan or Plan()
+    how, plan = how or FinetuneSettings(), plan or Plan()
     how.check()
     plan.check(Path(model), task, how, out)
     with JobRunner(task, hardware, plan.cluster) as runs:
@@ -83,13 +83,13 @@ class FinetuneJob:
 
     model: Path
     folder: Path
-    how: Tuning
+    how: FinetuneSettings
     seed: int  # that draws the examples; a restart keeps it
     shuffled_labels: bool = False
 
     def task(self, whole: LabelledTask) -> LabelledTask:
         some = label_subset(whole, self.how.labels, self.seed)
-        return exchanged(some, self.seed) if self.shuffled_labels else some
+        return with_permuted_labels(some, self.seed) if self.shuffled_labels else some
 
     def run(self, whole: LabelledTask, hardware: Hardware) -> RunFolder:
         if not beside_counts(self.model, self.how):
@@ -112,7 +112,12 @@ class StudyRunner:
     """Every contender with every seed and number of labels, and the baselines."""
 
     def __init__(
-        self, contenders: Sequence[Contender], runs: JobRunner[LabelledTask], out: Path, how: Tuning, plan: Plan
+        self,
+        contenders: Sequence[Contender],
+        runs: JobRunner[LabelledTask],
+        out: Path,
+        how: FinetuneSettings,
+        plan: Plan,
     ):
         task = runs.data
         self.contenders, self.runs, self.task, self.out, self.plan = contenders, runs, task, out, plan
@@ -135,7 +140,7 @@ class StudyRunner:
                 self.job(one, how, seed)
                 for size in self.sizes
                 for one in self.contenders
-                for how in self.hows(one, size)
+                for how in self.grid_settings(one, size)
                 for seed in self.seeds
             ),
             self.plan.jobs,
@@ -159,37 +164,39 @@ class StudyRunner:
     def settings(self, one: Contender, size: int | None) -> list[Result]:
         """A row for each cell of the grid; the one that is best on dev is chosen, of equals the first."""
         rows = []
-        for how in self.hows(one, size):
+        for how in self.grid_settings(one, size):
             seeds = tuple(self.attempt(one, how, seed) for seed in self.seeds)
             rate, batch = self.rate_and_batch(one, how, seeds[0])
             rows.append(Result(one.name, size, seeds, rate, batch, layers=one.layers))
         best = max(rows, key=lambda row: row.dev)
         return [self.significance.bounded(row) if row is best else replace(row, chosen=False) for row in rows]
 
-    def rate_and_batch(self, one: Contender, how: Tuning, found: SeedResult) -> tuple[float | None, int | None]:
+    def rate_and_batch(
+        self, one: Contender, how: FinetuneSettings, found: SeedResult
+    ) -> tuple[float | None, int | None]:
         if beside_counts(one.model, one.how):
             return None, None
         said = RunFolder(found.run).recipe().training if found.run else None
         return said.optimizer.learning_rate if said else how.learning_rate, how.batch_size  # type: ignore[attr-defined]
 
-    def hows(self, one: Contender, size: int | None) -> list[Tuning]:
+    def grid_settings(self, one: Contender, size: int | None) -> list[FinetuneSettings]:
         return [
             replace(one.how, labels=size, learning_rate=rate, batch_size=batch) for rate, batch in self.cells[one.model]
         ]
 
-    def job(self, one: Contender, how: Tuning, seed: int, again: int = 0) -> FinetuneJob:
+    def job(self, one: Contender, how: FinetuneSettings, seed: int, again: int = 0) -> FinetuneJob:
         """A restart has other chance and the same examples."""
         folder = self.folder(one, how) / (f"seed-{seed}-again-{again}" if again else f"seed-{seed}")
         return FinetuneJob(one.model, folder, replace(how, seed=seed + AGAIN * again), seed, one.shuffled_labels)
 
-    def folder(self, one: Contender, how: Tuning) -> Path:
+    def folder(self, one: Contender, how: FinetuneSettings) -> Path:
         """What differs among the runs of this study is in their folders' names."""
         parts = [f"labels-{how.labels or 'all'}"] if self.plan.curve else []
         parts += [one.place] if one.place else []
         parts += [f"rate-{how.learning_rate:.2e}-batch-{how.batch_size}"] if self.plan.grid or self.plan.rates else []
         return self.out.joinpath(*parts)
 
-    def attempt(self, one: Contender, how: Tuning, seed: int) -> SeedResult:
+    def attempt(self, one: Contender, how: FinetuneSettings, seed: int) -> SeedResult:
         self.begun += 1
         rate = "" if how.learning_rate is None else f", rate {how.learning_rate:.2g}"
         setting = f"{one.name}, {how.labels or 'all'} labels{rate}, batch {how.batch_size}"

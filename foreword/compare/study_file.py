@@ -41,7 +41,7 @@ from foreword.tasks.example import groups
 from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.training.hardware import Hardware
 from foreword.transfer.label_subset import strata
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from foreword.vectors.words import is_vectors
 
 
@@ -75,11 +75,11 @@ class StudySpec(Spec):
     learning_rate: Several = ()  # several: dev chooses
     layers: Several = ()  # that are transferred, from below, or "all"; several are compared
     batch_size: int | None = None
-    epochs: float = Tuning.epochs
+    epochs: float = FinetuneSettings.epochs
     patience: int | None = None
     features: str = ""
     network: str = ""  # of word vectors: the recipe whose token table they become
-    init: str = Tuning.init
+    init: str = FinetuneSettings.init
     aux: float = 0.0
     starts: dict[
         str, Start
@@ -214,8 +214,8 @@ def finetune_study(spec: StudySpec, hardware: Hardware | None = None) -> tuple[R
         compare = (*own, *map(str, others), *compare)
     labels = label_counts(spec.labels, task)
     rates, layers = learning_rates(spec.learning_rate), layer_counts(spec.layers)
-    how = Tuning(
-        batch_size=Tuning.batch_size if spec.batch_size is None else spec.batch_size,
+    how = FinetuneSettings(
+        batch_size=FinetuneSettings.batch_size if spec.batch_size is None else spec.batch_size,
         learning_rate=_only(rates),
         labels=_only(labels),
         layers=_only(layers),

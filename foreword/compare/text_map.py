@@ -15,7 +15,7 @@ from foreword.basics.messages import Fault
 from foreword.report import Plot, Report, Section, Table
 from foreword.report.plots import COLOURS
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import Share, between
+from foreword.tasks.metrics import Proportion, between
 from foreword.transfer.baselines import library
 from foreword.vectors.words import unit
 
@@ -41,7 +41,7 @@ def draw(embed: Callable[[Sequence[str]], np.ndarray], task: LabelledTask, name:
         "t-SNE: who is near whom; distances between groups say little": tsne(points, seed),
     }
     common = Counter(labels).most_common(1)[0][1] / len(labels)
-    sure = between(Share(), Share().interval(near))
+    sure = between(Proportion(), Proportion().interval(near))
     rows = [
         ("texts", "of the same label", "95% interval"),
         (f"the {NEAR} nearest, by vote", f"{100 * np.mean(near):.1f}", sure),

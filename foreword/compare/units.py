@@ -22,9 +22,9 @@ from foreword.report.plots import histograms
 from foreword.tasks.example import Example
 from foreword.tasks.judging import Scored
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import Share, between
+from foreword.tasks.metrics import Proportion, between
 from foreword.transfer.baselines import Baseline, judged_together, library, majority
-from foreword.transfer.label_subset import exchanged
+from foreword.transfer.label_subset import with_permuted_labels
 
 STRENGTHS = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  # C of L1 logistic regression: small ones leave few units
 TOP = 8  # units in the table
@@ -134,7 +134,7 @@ def find(model: LoadedModel, task: LabelledTask, reader: UnitReader, seed: int =
         f"C {STRENGTHS[best]:g}, {int((weights > 0).sum())} of {len(weights)} units left",
         lambda examples: chosen[best].predict(read(reader, examples)).tolist(),
     )
-    mixed = exchanged(task, seed)
+    mixed = with_permuted_labels(task, seed)
     other = np.asarray([str(example.label) for example in mixed.train])
     lucky = int(np.abs(_l1(train, other, STRENGTHS[best])[-1].coef_).max(0).argmax())
     control = _alone(task, reader, lucky, train, other, f"unit {lucky}, of exchanged labels")
@@ -238,11 +238,11 @@ def _ends(found: UnitResults) -> list[str]:
 
 def verdict(found: UnitResults, common: Baseline) -> str:
     alone, luck = _test(found.alone), _test(found.control)
-    sure = Share().interval([a == b.label for a, b in zip(found.alone.predictions, found.task.test)])
+    sure = Proportion().interval([a == b.label for a, b in zip(found.alone.predictions, found.task.test)])
     held = "it follows the label." if sure[0] > max(luck.value, _test(common).value) else "that may be luck."
     return (
         f"Of {found.number:,} units {found.left:,} are left, {_test(found.whole).shown} right on test. {found.alone.name} "
-        f"is right on {alone.shown} (95% {between(Share(), sure)}; exchanged labels: {luck.shown}; "
+        f"is right on {alone.shown} (95% {between(Proportion(), sure)}; exchanged labels: {luck.shown}; "
         f"{common.name}: {_test(common).shown}): {held}"
     )
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from foreword.tokens.vocabulary import Vocabulary
 
 
-class Tabled(CountModel):
+class TrieModel(CountModel):
     """A count model whose histories live in a trie; it has only to say what a history predicts."""
 
     trie: Trie
@@ -59,7 +59,7 @@ class Tabled(CountModel):
         ]
 
 
-class BackOff(Tabled):
+class BackOff(TrieModel):
     """`probability[k]` and `back_off[k]` belong to the n-grams of length k + 1."""
 
     def __init__(self, vocabulary: Vocabulary, order: int, hashed: bool = False):

@@ -12,7 +12,7 @@ from foreword.counts.trie import Trie, known
 
 
 @dataclass(frozen=True)
-class Seen:
+class HeldOutCounts:
     """What was counted of each held-out token, by order (0 is uniform) and position."""
 
     ratio: np.ndarray  # c(h w) / c(h)
@@ -30,7 +30,7 @@ class HeldOut:
     begins: int
     events: int
 
-    def seen(self, bucket: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> Seen:
+    def seen(self, bucket: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> HeldOutCounts:
         tokens = self.tokens
         assert tokens is not None
         base, order = len(self.single), len(self.levels) + 1
@@ -51,10 +51,10 @@ class HeldOut:
             usable[level, there] = totals[where] > 0
             place[level, there] = bucket(totals, types)[where]
             ratio[level, there] = known(counts, grams[there]) / np.maximum(totals[where], 1)
-        return Seen(ratio[:, 1:], usable[:, 1:], place[:, 1:])
+        return HeldOutCounts(ratio[:, 1:], usable[:, 1:], place[:, 1:])
 
 
-def fitted_shares(seen: Seen, buckets: int) -> np.ndarray:
+def fitted_shares(seen: HeldOutCounts, buckets: int) -> np.ndarray:
     """Shares of the orders 0, 1, ... and buckets that make the held-out text likeliest."""
     order = len(seen.ratio) - 1
     shares = np.tile(shares_of(np.full(order + 1, 1 / (order + 1)))[:, None], buckets)
@@ -67,7 +67,7 @@ def fitted_shares(seen: Seen, buckets: int) -> np.ndarray:
     return shares
 
 
-def share_round(shares: np.ndarray, seen: Seen) -> tuple[np.ndarray, float]:
+def share_round(shares: np.ndarray, seen: HeldOutCounts) -> tuple[np.ndarray, float]:
     """One round of EM: better shares, and the mean log-likelihood of the ones given.
 
     A token is drawn by going down from the highest order: stop at order k with probability share_k, else go lower. A

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from foreword.counts.back_off import Tabled, logarithm
+from foreword.counts.back_off import TrieModel, logarithm
 from foreword.counts.model import CountModel, CountSpec
 from foreword.counts.trie import SHORTER, Trie, count_ngrams, known
 
@@ -71,7 +71,7 @@ class UniformModel(CountModel):
         self.log_probs = arrays["log_probs"]
 
 
-class NGramModel(Tabled):
+class NGramModel(TrieModel):
     """(c(h w) + k) / (c(h) + k |V|), with h the order - 1 tokens before w, fewer at the start of a document.
 
     A history that was never counted predicts every token alike (what the formula gives for any k above 0).

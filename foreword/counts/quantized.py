@@ -29,7 +29,7 @@ class Coded:
     def __getitem__(self, index: Any) -> np.ndarray:
         return self.values[self.codes[index]]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: object = None, copy: bool | None = None) -> np.ndarray:
         return self.values[np.asarray(self.codes)].astype(dtype or self.values.dtype)
 
 

@@ -63,8 +63,8 @@ def questions(path: Path) -> list[EntityQuestion]:
 @torch.inference_mode()
 def ask(model: Model, tokenizer: Tokenizer, asked: Sequence[EntityQuestion], before: int = 0) -> ClozeScore:
     """Hide each entity as a whole and guess every piece of it at once, `before` places before it stands (GPT-BERT: 1)."""
-    laid = [hidden(one, tokenizer, model.network.context) for one in asked]
-    there = [one for one in laid if one is not None]
+    built = [hidden(one, tokenizer, model.network.context) for one in asked]
+    there = [one for one in built if one is not None]
     rows, gaps, answers = ([one[part] for one in there] for part in range(3))
     whole = right = 0
     for some in by_length([len(row) for row in rows]):

@@ -88,7 +88,7 @@ class Foreword(LM):
         for rows in self._by_length([len(pair.context) + len(pair.continuation) for pair in pairs], "log-likelihood"):
             some = [pairs[row] for row in rows]
             logs = log_probs(self.model, some)
-            for row, log, greedy in zip(rows, logs, greedily(self.model, some, logs)):
+            for row, log, greedy in zip(rows, logs, are_greedy(self.model, some, logs)):
                 answers[row] = (float(np.sum(log)), greedy)
                 self.cache_hook.add_partial("loglikelihood", asked[row], answers[row])
         return answers
@@ -127,9 +127,9 @@ class Foreword(LM):
     def _sampling(self, how: JsonObject) -> Sampling:
         """The harness's settings as ours."""
         said = dict(normalize_gen_kwargs(how, GENERATED))
-        if strange := sorted(name for name, value in said.items() if name not in MET and value is not None):
+        if invalid := sorted(name for name, value in said.items() if name not in MET and value is not None):
             raise Fault(
-                f"the task asks for {', '.join(strange)}, which Foreword's sampling does not have.",
+                f"the task asks for {', '.join(invalid)}, which Foreword's sampling does not have.",
                 "Take it out of the task's generation_kwargs, or set it to null.",
             )
         settings = {name: said[name] for name in HANDED_ON if said.get(name) is not None}
@@ -147,7 +147,7 @@ class Foreword(LM):
                 ticker.update(done / len(lengths))
 
 
-def greedily(model: LanguageModel, pairs: Sequence[Pair], logs: Sequence[np.ndarray]) -> list[bool]:
+def are_greedy(model: LanguageModel, pairs: Sequence[Pair], logs: Sequence[np.ndarray]) -> list[bool]:
     """Whether each continuation is what taking the likeliest token each time would say; `logs` are its log-probabilities.
 
     A token as likely as all others together is the likeliest; one below the average of the vocabulary is not. Only where
@@ -157,8 +157,8 @@ def greedily(model: LanguageModel, pairs: Sequence[Pair], logs: Sequence[np.ndar
     found = [bool((log > -math.log(2) + 1e-3).all()) for log in logs]
     left = [row for row, log in enumerate(logs) if not found[row] and (log >= least).all()]
     none = [np.zeros(0, np.int64)] * len(left)
-    for row, told in zip(left, follow_greedily(model, [pairs[row] for row in left], none)):
-        found[row] = told.greedy
+    for row, scored in zip(left, follow_greedily(model, [pairs[row] for row in left], none)):
+        found[row] = scored.greedy
     return found
 
 

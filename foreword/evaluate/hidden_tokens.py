@@ -26,13 +26,13 @@ MOST = 200_000  # tokens of text that are read, by default
 
 
 @dataclass(frozen=True)
-class HiddenRow:
+class MaskedRow:
     document: int
     shown: np.ndarray
     targets: np.ndarray
 
 
-def hidden_rows(texts: Sequence[TokenizedText], tokenizer: Tokenizer, length: int, rate: float) -> Iterator[HiddenRow]:
+def hidden_rows(texts: Sequence[TokenizedText], tokenizer: Tokenizer, length: int, rate: float) -> Iterator[MaskedRow]:
     """Pieces of documents, so many tokens with their specials, of which this share is shown as [mask], the same every time."""
     masks, ordinary = Masked(rate=rate, hidden=1.0, random=0.0), ordinary_ids(tokenizer)
     first, last = [tokenizer.special("[cls]")], [tokenizer.special("[separator]")]
@@ -40,11 +40,11 @@ def hidden_rows(texts: Sequence[TokenizedText], tokenizer: Tokenizer, length: in
         for at in range(0, len(text.ids), length - 2):
             ids = np.concatenate([first, text.ids[at : at + length - 2], last]).astype(np.int64)
             draw = chance(number_of("hidden"), number, at)
-            yield HiddenRow(number, *masks.hide(ids, tokenizer.special("[mask]"), ordinary, draw))
+            yield MaskedRow(number, *masks.hide(ids, tokenizer.special("[mask]"), ordinary, draw))
 
 
 @torch.inference_mode()
-def judged(model: TrainedModel, rows: Sequence[HiddenRow], documents: int) -> np.ndarray:
+def judged(model: TrainedModel, rows: Sequence[MaskedRow], documents: int) -> np.ndarray:
     """[documents, 3]: nats, right guesses and all guesses."""
     found, network, head = np.zeros((documents, 3)), model.with_heads.network, model.with_heads.heads["tokens"]
     before, pad = model.recipe.objective.guessed_before, 0
@@ -77,7 +77,7 @@ def report(models: Mapping[str, TrainedModel], corpus: Corpus, rate: float, most
     if other := next((n for n in names if models[n].tokenizer.fingerprint != tokenizer.fingerprint), None):
         raise Fault(
             f"{names[0]} and {other} have different tokens: what is hidden from one is not hidden from the other.",
-            "Pseudo-likelihoods per byte compare them:  foreword evaluate without --hidden.",
+            "Pseudo-likelihoods per byte compare them:  foreword evaluate",
         )
     contexts = [model.with_heads.network.context or 512 for model in models.values()]
     texts, read = [], 0

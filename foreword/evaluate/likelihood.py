@@ -93,8 +93,8 @@ def score_continuations(asked: PromptedModel, requests: Sequence[LikelihoodReque
         found[place] = Likelihood(logs, unigram=asked.unigram(pairs[place].continuation))
     banned = {words: _single(asked.tokenizer, words) for words in {requests[place].without for place in walked}}
     without = [banned[requests[place].without] for place in walked]
-    for place, told in zip(walked, follow_greedily(asked.model, [pairs[place] for place in walked], without)):
-        found[place] = told
+    for place, likelihood in zip(walked, follow_greedily(asked.model, [pairs[place] for place in walked], without)):
+        found[place] = likelihood
     return found
 
 
@@ -136,15 +136,17 @@ def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequenc
         logs: dict[int, list[float]] = {int(place): [] for place in going}
         same = dict.fromkeys(logs, True)
         allowed = dict.fromkeys(logs, True)
-        told, state = model.begin([pairs[place].context for place in going])
+        log_probs, state = model.begin([pairs[place].context for place in going])
         while True:
-            told = torch.as_tensor(told)
+            log_probs = torch.as_tensor(log_probs)
             targets = np.asarray([pairs[place].continuation[len(logs[place])] for place in going.tolist()], np.int64)
-            charges, likely = told[np.arange(len(going)), targets].tolist(), told.argmax(-1).tolist()
+            charges, likely = log_probs[np.arange(len(going)), targets].tolist(), log_probs.argmax(-1).tolist()
             for row, place in enumerate(going.tolist()):
                 first, right = not logs[place], likely[row] == int(targets[row])
                 same[place] &= right
-                allowed[place] &= _likeliest_but(told[row], banned[place]) == int(targets[row]) if first else right
+                allowed[place] &= (
+                    _likeliest_without(log_probs[row], banned[place]) == int(targets[row]) if first else right
+                )
                 logs[place].append(charges[row])
             left = [len(pairs[place].continuation) - len(logs[place]) for place in going.tolist()]
             stays = np.flatnonzero(left).tolist()
@@ -152,16 +154,16 @@ def follow_greedily(model: LanguageModel, pairs: Sequence[Pair], banned: Sequenc
                 break
             if len(stays) < len(going):
                 state, going, targets = model.select(state, np.asarray(stays)), going[stays], targets[stays]
-            told, state = model.advance(targets, state)
+            log_probs, state = model.advance(targets, state)
         for place, costs in logs.items():
             found[place] = Likelihood(np.asarray(costs, np.float64), same[place], allowed[place])
     return found
 
 
-def _likeliest_but(told: torch.Tensor, banned: np.ndarray) -> int:
+def _likeliest_without(log_probs: torch.Tensor, banned: np.ndarray) -> int:
     if not len(banned):
-        return int(told.argmax())
-    left = told.clone()
+        return int(log_probs.argmax())
+    left = log_probs.clone()
     left[torch.as_tensor(banned, device=left.device)] = -torch.inf
     return int(left.argmax())
 

@@ -109,7 +109,7 @@ class TaskResult:
 
 
 @dataclass(frozen=True)
-class Asking:
+class PromptingSettings:
     """How tasks are asked."""
 
     shots: int | None = None  # solved examples shown; None: the task's own number
@@ -143,9 +143,9 @@ def run_task(
     return result
 
 
-def answer(asked: PromptedModel, requests: Sequence[Request]) -> list[Any]:
+def answer(asked: PromptedModel, requests: Sequence[Request]) -> list[object]:
     """An answer for each request; those of one sort are asked together."""
-    found: list[Any] = [None] * len(requests)
+    found: list[object] = [None] * len(requests)
     for sort in dict.fromkeys(map(type, requests)):
         if asked.closes is not None and sort is not GenerationRequest:
             raise Fault(
@@ -164,7 +164,7 @@ def shots_for(task: Task, example: Question, shots: int | None = None) -> int:
     return (task.spec.shots if shots is None else shots) if takes else 0
 
 
-def check_shots(tasks: Sequence[Task], how: Asking) -> None:
+def check_shots(tasks: Sequence[Task], how: PromptingSettings) -> None:
     """A missing file, or shots that are not there, are said before any model is opened."""
     for task in tasks:
         (first, *_), _ = task.examples(1)

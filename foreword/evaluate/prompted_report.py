@@ -8,7 +8,7 @@ from pathlib import Path
 from foreword.basics.files import write_json_lines
 from foreword.basics.progress import ticking
 from foreword.evaluate import contamination
-from foreword.evaluate.prompted import Asking, PromptedExample, TaskResult, run_task, shots_in_words
+from foreword.evaluate.prompted import PromptedExample, PromptingSettings, TaskResult, run_task, shots_in_words
 from foreword.evaluate.requests import PromptedModel
 from foreword.report import Report, Section, Table, Text
 from foreword.runs.opening import TrainedModel
@@ -172,7 +172,7 @@ def write_examples(results: Sequence[TaskResult], path: Path) -> None:
     write_json_lines(path, lines)
 
 
-def report(models: Sequence[TrainedModel], tasks: Sequence[Task], how: Asking) -> Report:
+def report(models: Sequence[TrainedModel], tasks: Sequence[Task], how: PromptingSettings) -> Report:
     """Every task of every model, and how sure the numbers are."""
     found = _answers(models, tasks, how)
     everything = [result for several in found.values() for result in several]
@@ -207,7 +207,9 @@ def report(models: Sequence[TrainedModel], tasks: Sequence[Task], how: Asking) -
     )
 
 
-def _answers(models: Sequence[TrainedModel], tasks: Sequence[Task], how: Asking) -> dict[str, list[TaskResult]]:
+def _answers(
+    models: Sequence[TrainedModel], tasks: Sequence[Task], how: PromptingSettings
+) -> dict[str, list[TaskResult]]:
     """The results of every model."""
     asked = [PromptedModel.of(one) for one in models]
     found: dict[str, list[TaskResult]] = {one.name: [] for one in asked}

@@ -15,7 +15,7 @@ from foreword.tasks.judging import scored
 from foreword.tasks.labelled.columns import Columns
 from foreword.tasks.labelled.rank import Ranking
 from foreword.tasks.labelled_task import labelled
-from foreword.transfer.word_overlap import Rarity
+from foreword.transfer.word_overlap import InverseDocumentFrequency
 from foreword.vectors.words import unit
 
 MEASURES = ("map", "mrr", "ndcg@10")
@@ -25,7 +25,7 @@ SHARED = "shared words"  # what it is compared with
 class Embedder(Protocol):
     """What `foreword.load` returns of a model that embeds."""
 
-    def need(self, ability: str) -> Any: ...
+    def need(self, ability: str) -> object: ...
 
     def embed(self, texts: list[str]) -> Any:
         """[texts, width]"""
@@ -55,7 +55,7 @@ def candidates(path: Path) -> list[Example]:
     return found
 
 
-def likeness(model: Embedder, examples: Sequence[Example]) -> list[float]:
+def cosine_similarities(model: Embedder, examples: Sequence[Example]) -> list[float]:
     """The cosine of each candidate's vector and its query's; every text is read once."""
     texts = list(dict.fromkeys(text for one in examples for text in one.texts))
     place, vectors = {text: number for number, text in enumerate(texts)}, unit(model.embed(texts))
@@ -64,7 +64,7 @@ def likeness(model: Embedder, examples: Sequence[Example]) -> list[float]:
 
 def shared_words(examples: Sequence[Example]) -> list[float]:
     """The more and the rarer the words that a candidate shares with the query, the better."""
-    rarity = Rarity(text for one in examples for text in one.texts)
+    rarity = InverseDocumentFrequency(text for one in examples for text in one.texts)
     return [rarity.weight(one.texts[0], one.texts[1], 0.0) for one in examples]
 
 
@@ -76,8 +76,10 @@ def report(models: Mapping[str, Embedder], paths: Sequence[Path]) -> Report:
     values: dict[str, dict[str, object]] = {}
     for path in paths:
         examples = candidates(path)
-        ways = {name: likeness(model, examples) for name, model in models.items()} | {SHARED: shared_words(examples)}
-        for name, scores in ways.items():
+        scorers = {name: cosine_similarities(model, examples) for name, model in models.items()} | {
+            SHARED: shared_words(examples)
+        }
+        for name, scores in scorers.items():
             found = scored(MEASURES, (), examples, scores)
             row = (f"{one.shown} ({one.between})" for one in found)
             table.append((name, path.name, f"{found[0].count:,}", *row))

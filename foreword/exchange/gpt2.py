@@ -76,22 +76,27 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
 
 
 def settings(config: JsonObject, heads: set[str]) -> JsonObject:
-    network = {
+    sizes = {
         "layers": config.get("n_layer", 12),
         "width": config.get("n_embd", 768),
         "heads": config.get("n_head", 12),
         "context": config.get("n_positions", config.get("n_ctx", 1024)),
+    }
+    dropout = {"embeddings": "embd_pdrop", "attention": "attn_pdrop", "residual": "resid_pdrop"}
+    return with_common_settings(
+        config, sizes, {part: config.get(name, 0.1) for part, name in dropout.items()}, "n_inner"
+    )
+
+
+def with_common_settings(config: JsonObject, network: JsonObject, dropout: JsonObject, inner: str) -> JsonObject:
+    """With what GPT-2 and GPT-Neo say in the same words; `inner` is the name of the width inside."""
+    network |= {
         "activation": ActivationsBack.get(config.get("activation_function", "gelu_new"), "gelu_tanh"),
         "norm_epsilon": config.get("layer_norm_epsilon", 1e-5),
-        "dropout": {
-            "table": 0.0,
-            "embeddings": config.get("embd_pdrop", 0.1),
-            "attention": config.get("attn_pdrop", 0.1),
-            "residual": config.get("resid_pdrop", 0.1),
-        },
+        "dropout": {"table": 0.0, **dropout},
     }
-    if config.get("n_inner"):
-        network["inner"] = config["n_inner"]
+    if config.get(inner):
+        network["inner"] = config[inner]
     return {"network": network, "head": {"tied": config.get("tie_word_embeddings", True)}}
 
 
@@ -101,9 +106,12 @@ def unsupported(config: JsonObject) -> list[str]:
     ]
     if not config.get("scale_attn_weights", True):
         found.append("scale_attn_weights = false")
-    if config.get("activation_function", "gelu_new") not in ActivationsBack:
-        found.append(f"activation_function = {config['activation_function']!r}")
-    return found
+    return found + unsupported_activation(config)
+
+
+def unsupported_activation(config: JsonObject) -> list[str]:
+    name = config.get("activation_function", "gelu_new")
+    return [] if name in ActivationsBack else [f"activation_function = {name!r}"]
 
 
 def fits(recipe: Recipe) -> bool:

@@ -14,7 +14,6 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
 from foreword.exchange.family import (
     Activations,
-    ActivationsBack,
     Family,
     Name,
     learned_and_layered,
@@ -22,7 +21,7 @@ from foreword.exchange.family import (
     task_classes,
     windows,
 )
-from foreword.exchange.gpt2 import lm_head
+from foreword.exchange.gpt2 import lm_head, unsupported_activation, with_common_settings
 from foreword.networks.causal import CausalTransformerSpec
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -99,18 +98,10 @@ def settings(config: JsonObject, heads: set[str]) -> JsonObject:
             "window": config.get("window_size", 256),
             "order": [_BACK[name] for name in _shortest(_layers(config))],
         },
-        "activation": ActivationsBack.get(config.get("activation_function", "gelu_new"), "gelu_tanh"),
-        "norm_epsilon": config.get("layer_norm_epsilon", 1e-5),
-        "dropout": {
-            "table": 0.0,
-            "embeddings": config.get("embed_dropout", 0.0),
-            "attention": config.get("attention_dropout", 0.0),
-            "residual": config.get("resid_dropout", 0.0),
-        },
     }
-    if config.get("intermediate_size"):
-        network["inner"] = config["intermediate_size"]
-    return {"network": network, "head": {"tied": config.get("tie_word_embeddings", True)}}
+    names = {"embeddings": "embed_dropout", "attention": "attention_dropout", "residual": "resid_dropout"}
+    dropout = {part: config.get(name, 0.0) for part, name in names.items()}
+    return with_common_settings(config, network, dropout, "intermediate_size")
 
 
 def _layers(config: JsonObject) -> list[str]:
@@ -131,9 +122,7 @@ def unsupported(config: JsonObject) -> list[str]:
         found.append(f"attention_types of {', '.join(unknown)}")
     elif len(order) != layers:
         found.append(f"attention_types for {len(order)} of {layers} layers")
-    if config.get("activation_function", "gelu_new") not in ActivationsBack:
-        found.append(f"activation_function = {config['activation_function']!r}")
-    return found
+    return found + unsupported_activation(config)
 
 
 def fits(recipe: Recipe) -> bool:

@@ -69,7 +69,7 @@ HEADS = (*BESIDE, *TASK_HEADS)  # what their classes put beside the trunk
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedFolder:
     """What a model folder holds."""
 
     recipe: Recipe
@@ -78,7 +78,7 @@ class Loaded:
     unread: dict[str, Tensor] = field(default_factory=dict)  # by their names: what no head of the model uses
 
 
-def network_of(loaded: Loaded) -> Model:
+def network_of(loaded: LoadedFolder) -> Model:
     """The model, where only a network will do."""
     if not isinstance(loaded.model, Model):
         raise Fault(f"{loaded.recipe.name} is no network: it learns by {loaded.recipe.network.trained_by}.")
@@ -115,7 +115,7 @@ def write(folder: Path, recipe: Recipe, model: LearnedModel, tokenizer: Tokenize
             "dtype": "float32",
             **tasks.config(recipe, task, tokenizer),
         }
-        tensors = _theirs(family, recipe, model)
+        tensors = _with_published_names(family, recipe, model)
     write_json(folder / "config.json", config)
     if isinstance(model, Model):
         write_tensors(folder, tensors)
@@ -147,7 +147,7 @@ def _own(recipe: Recipe, model: LearnedModel) -> tuple[JsonObject, dict[str, Ten
     return {"model_type": OWN, "architectures": [made], "foreword": own}, tensors
 
 
-def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
+def _with_published_names(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
     ours = {name: tensor.detach() for name, tensor in model.weights().items()}
     found: dict[str, Tensor] = {}
     for name in family.every_name(recipe, set(model.heads)):
@@ -168,7 +168,7 @@ def _theirs(family: Family, recipe: Recipe, model: Model) -> dict[str, Tensor]:
     return found
 
 
-def read(folder: Path) -> Loaded:
+def read(folder: Path) -> LoadedFolder:
     """Open a model folder: ours, or any of a known Hugging Face type."""
     folder = Path(folder)
     if not (folder / "config.json").is_file():
@@ -195,7 +195,9 @@ def _tokenizer(folder: Path) -> Tokenizer | None:
     return Tokenizer.load(folder) if any((folder / name).is_file() for name in known) else None
 
 
-def _read_own(folder: Path, config: JsonObject, tensors: dict[str, Tensor], tokenizer: Tokenizer | None) -> Loaded:
+def _read_own(
+    folder: Path, config: JsonObject, tensors: dict[str, Tensor], tokenizer: Tokenizer | None
+) -> LoadedFolder:
     own = config.get("foreword", {})
     if own.get("format") != FORMAT:
         raise Fault(
@@ -208,14 +210,14 @@ def _read_own(folder: Path, config: JsonObject, tensors: dict[str, Tensor], toke
     model = blank_model(recipe, replace(vocabulary, size=own.get("vocabulary", vocabulary.size)))
     if not isinstance(model, Model):
         model.restore({name: tensor.numpy() for name, tensor in tensors.items()})
-        return Loaded(recipe, model, tokenizer)
+        return LoadedFolder(recipe, model, tokenizer)
     place(model, [Name(name, (name,)) for name in model.weights()], tensors, str(folder))
-    return Loaded(recipe, model.eval(), tokenizer)
+    return LoadedFolder(recipe, model.eval(), tokenizer)
 
 
 def _read_family(
     folder: Path, family: Family, config: JsonObject, tensors: dict[str, Tensor], tokenizer: Tokenizer | None
-) -> Loaded:
+) -> LoadedFolder:
     if asked := family.unsupported(config):
         raise Fault(f"{folder / 'config.json'} asks for {', '.join(asked)}, which Foreword does not have.")
     task = tasks.settings(config, family, set(tensors))
@@ -257,7 +259,7 @@ def _read_family(
     wanted = {theirs for name in names for theirs in name.theirs}
     unread = {name: tensors.pop(name) for name in family.unread if name in tensors and name not in wanted}
     place(model, names, tensors, str(folder))
-    return Loaded(recipe, model.eval(), tokenizer, unread)
+    return LoadedFolder(recipe, model.eval(), tokenizer, unread)
 
 
 def _vocabulary_size(recipe: Recipe, names: Sequence[Name], tensors: dict[str, Tensor]) -> int:

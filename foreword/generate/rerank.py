@@ -76,6 +76,6 @@ def backward_scores(backward: TextModel, source: Sequence[str], replies: Sequenc
             "Give fewer --max-tokens, or a backward model with a longer context.",
         )
     kept = last_that_fit(backward.encode(source), room)
-    laid = [backward_sequence(kept, reply, backward.tokenizer) for reply in said]
-    found = backward.model.score([ids for ids, _ in laid], [start for _, start in laid])
+    built = [backward_sequence(kept, reply, backward.tokenizer) for reply in said]
+    found = backward.model.score([ids for ids, _ in built], [start for _, start in built])
     return [float(np.sum(one)) for one in found]

@@ -84,7 +84,7 @@ class Instruction(ctypes.Structure):
     ]
 
 
-class Unserved(Exception):
+class NotCompiled(Exception):
     """There is no step for this."""
 
 
@@ -102,7 +102,7 @@ class Program:
         """The same for all layers, which use it one after the other."""
         found = self.buffers.setdefault(name, torch.empty(ROWS, width))
         if found.size(1) != width:
-            raise Unserved(f"layers of {found.size(1)} and {width}")
+            raise NotCompiled(f"layers of {found.size(1)} and {width}")
         return found
 
     def embed(self, tokens: Tensor, positions: Tensor | None, target: Tensor) -> None:
@@ -165,7 +165,7 @@ class Program:
                 or tensor.device.type != "cpu"
                 or not tensor.is_contiguous()
             ):
-                raise Unserved(f"{tensor.dtype} on {tensor.device}")
+                raise NotCompiled(f"{tensor.dtype} on {tensor.device}")
             self.held.append(tensor)
         places = [address(tensor) for tensor in (*tensors, *[None] * (6 - len(tensors)))]
         self.steps.append(Instruction(kind, *places, a, b, c, d, epsilon))
@@ -201,5 +201,5 @@ class Program:
     def kernels(self) -> ctypes.CDLL:
         found = library()
         if found is None:
-            raise Unserved("no kernels")
+            raise NotCompiled("no kernels")
         return found

@@ -38,7 +38,7 @@ def padded(*shape: int) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Stretch:
+class WordSequence:
     """Words one behind the other, and for each the places [first, last) around it, its own among them."""
 
     ids: np.ndarray  # int32
@@ -60,7 +60,7 @@ class Stretch:
         return -1 if self.documents is None else int(self.documents[place])
 
 
-class Noise:
+class NoiseDistribution:
     """Words drawn in proportion to weights, in constant time: Walker's alias method."""
 
     def __init__(self, weights: np.ndarray, negatives: int):
@@ -145,7 +145,7 @@ class Update:
     (CBOW), or all of them side by side ("concatenation").
     """
 
-    how: Noise | Huffman
+    how: NoiseDistribution | Huffman
     rate: float
     seed: int
     pool: str = "each"
@@ -175,7 +175,7 @@ class _Pass(ctypes.Structure):
 
 
 def learn(
-    vectors: np.ndarray, outputs: np.ndarray, text: Stretch, update: Update, documents: np.ndarray | None = None
+    vectors: np.ndarray, outputs: np.ndarray, text: WordSequence, update: Update, documents: np.ndarray | None = None
 ) -> tuple[float, int]:
     """Every word is guessed from what stands around it. (nats of the sampled guesses, how many they were)
 
@@ -186,7 +186,7 @@ def learn(
     if kernels is None:
         return learn_in_numpy(vectors, outputs, text, update, own)
     how, cost, width = update.how, np.zeros((update.threads, 2)), vectors.strides[0] // 4
-    drawn, tree = (how.slots, None) if isinstance(how, Noise) else (None, how)
+    drawn, tree = (how.slots, None) if isinstance(how, NoiseDistribution) else (None, how)
     where = (text.ids, text.first, text.last, text.documents, text.places)
     given = _Pass(
         *(_address(array) for array in (vectors, outputs, own, *where, drawn)),
@@ -194,8 +194,8 @@ def learn(
         cost.ctypes.data,
         width,
         len(text.ids),
-        len(how.slots) if isinstance(how, Noise) else 0,
-        how.negatives if isinstance(how, Noise) else 0,
+        len(how.slots) if isinstance(how, NoiseDistribution) else 0,
+        how.negatives if isinstance(how, NoiseDistribution) else 0,
         update.pool != "each",
         update.pool == "sum",
         update.words,
@@ -220,7 +220,7 @@ def _address(array: np.ndarray | None) -> int | None:
 
 
 def learn_in_numpy(
-    vectors: np.ndarray, outputs: np.ndarray, text: Stretch, update: Update, documents: np.ndarray
+    vectors: np.ndarray, outputs: np.ndarray, text: WordSequence, update: Update, documents: np.ndarray
 ) -> tuple[float, int]:
     """The same, pair by pair: the original's loop, with the sigmoid itself in the place of its table."""
     nats, guesses = 0.0, 0

@@ -130,7 +130,7 @@ class NetworkSpec(Spec):
     def without_chance(self) -> Self:
         """The same without dropout, noise, and costs of a whole batch: what the parts of a batch add up to."""
         dropout = getattr(self, "dropout", None)
-        still: dict[str, Any] = (
+        still: dict[str, object] = (
             {} if dropout is None else {"dropout": 0.0 if isinstance(dropout, float) else type(dropout)()}
         )
         for name in ("between", "feedforward"):

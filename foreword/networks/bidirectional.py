@@ -17,7 +17,7 @@ from foreword.parts import VISIBLE
 from foreword.parts.block import balance
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Dense, Everywhere, VisibleSpec
+from foreword.parts.visible import Dense, FullPattern, VisibleSpec
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -47,7 +47,7 @@ class BidirectionalTransformer(Transformer):
             shared or Embeddings(spec, vocabulary, spec.segments, norm=True, both_ways=True, tasks=spec.tasks or 0),
         )
         self.norm = spec.last_norm()
-        self.pattern, self.windows = Everywhere(), spec.visible.windows(spec.layers, spec.context)
+        self.pattern, self.windows = FullPattern(), spec.visible.windows(spec.layers, spec.context)
         if not spec.first_norm:
             next(iter(self.blocks)).first.norm = nn.Identity()
 

@@ -19,7 +19,7 @@ from foreword.parts import VISIBLE
 from foreword.parts.attention import KeyValues, Past
 from foreword.parts.block import balance
 from foreword.parts.block_attention import BlockLayout
-from foreword.parts.depth import Passed
+from foreword.parts.depth import StackOutput
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.separable import KeyValuesAndTail
 from foreword.parts.stack import StackSpec
@@ -40,7 +40,7 @@ class CausalTransformerSpec(StackSpec, NetworkSpec):
         return CausalTransformer(self, vocabulary.size)
 
 
-class Remembered(NamedTuple):
+class CausalState(NamedTuple):
     """The keys and values of every layer, and which of their positions are tokens (None: all)."""
 
     layers: tuple[KeyValues, ...]
@@ -56,12 +56,12 @@ class CausalTransformer(Transformer):
         self.norm = spec.last_norm()
         self.pattern, self.windows = CausalPattern(), spec.visible.windows(spec.layers, spec.context)
 
-    def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
+    def forward(self, inputs: Inputs, state: CausalState | None = None) -> Output:
         real = self._real(inputs, state)
         positions = self._positions(inputs.ids, state, real)
         past = state.layers if state else None
         layers, seen, costs = self.through(inputs.ids, positions, self.pattern_for(inputs), past, real)
-        kept = Remembered(tuple(seen), real)
+        kept = CausalState(tuple(seen), real)
         return Output(self.norm(layers[-1]), tuple(layers), kept, {**costs, **balance(self.blocks)})
 
     def pattern_for(self, inputs: Inputs) -> Whole:
@@ -75,7 +75,7 @@ class CausalTransformer(Transformer):
         pattern: Whole,
         past: Sequence[Past] | None = None,
         real: Tensor | None = None,
-    ) -> Passed:
+    ) -> StackOutput:
         """What each layer makes of ids that stand at these positions, and what it remembers of them."""
         x = self.widen(self.embeddings(ids, positions))
         before = past[0].keys.size(2) if past and isinstance(past[0], (KeyValues, KeyValuesAndTail)) else 0
@@ -86,7 +86,7 @@ class CausalTransformer(Transformer):
         ]
         return self.depth(x, blocks, past, partial(self.embeddings.positions.add, positions=positions), real)
 
-    def _real(self, inputs: Inputs, state: Remembered | None) -> Tensor | None:
+    def _real(self, inputs: Inputs, state: CausalState | None) -> Tensor | None:
         """Which of all positions, remembered ones included, are tokens."""
         before = state.real if state else None
         if inputs.real is None and before is None:
@@ -98,7 +98,7 @@ class CausalTransformer(Transformer):
         now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
         return torch.cat([before, now], 1)
 
-    def _positions(self, ids: Tensor, state: Remembered | None, real: Tensor | None) -> Tensor:
+    def _positions(self, ids: Tensor, state: CausalState | None, real: Tensor | None) -> Tensor:
         """Tokens are numbered from 0 in each row; padding does not count."""
         if real is None:
             start = state.layers[0].keys.size(2) if state else 0

@@ -16,7 +16,7 @@ from foreword.kernels.decode import Program
 from foreword.networks.language_model import NeuralReader, first_tokens
 from foreword.parts.attention import KeyValues
 from foreword.parts.decode_program import program_for
-from foreword.parts.visible import Packed, Reached
+from foreword.parts.visible import CachedPattern, Packed
 
 if TYPE_CHECKING:
     from foreword.networks.causal import CausalTransformer
@@ -81,7 +81,7 @@ class Cache:
 
 
 @dataclass
-class Reading:
+class DecodingState:
     """Where a Decoder stands. One may read on from it as often as one likes; from the second time on it takes a copy."""
 
     cache: Cache
@@ -99,7 +99,7 @@ class Decoder(NeuralReader):
         return self.network.spec.context
 
     @torch.inference_mode()
-    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, Reading]:
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, DecodingState]:
         texts = [row[-self.limit :] for row in first_tokens(prompts, self.vocabulary)]
         lengths = np.array([len(text) for text in texts])
         spec, longest = self.network.spec, int(lengths.max())
@@ -116,7 +116,7 @@ class Decoder(NeuralReader):
                     layer[0, rows, :, :length], layer[1, rows, :, :length] = (
                         x[0, :, end - length : end] for x in (keys, values)
                     )
-        return self.head.log_probs(last), Reading(cache, lengths)
+        return self.head.log_probs(last), DecodingState(cache, lengths)
 
     def _groups(self, texts: list[np.ndarray]) -> Iterator[list[list[int]]]:
         """Rows to be read in one pass, rows with the same text together: it is read once. Texts of one length are neighbours."""
@@ -141,7 +141,7 @@ class Decoder(NeuralReader):
         return self.network.norm(passed.layers[-1])[0], passed.seen
 
     @torch.inference_mode()
-    def advance(self, tokens: np.ndarray, state: Reading) -> tuple[Tensor, Reading]:
+    def advance(self, tokens: np.ndarray, state: DecodingState) -> tuple[Tensor, DecodingState]:
         tokens, lengths, cache = np.ascontiguousarray(tokens, np.int64), state.lengths, state.cache
         longest, rows = int(lengths.max()), np.arange(len(lengths))
         if longest == self.limit:
@@ -152,14 +152,14 @@ class Decoder(NeuralReader):
             cache.grow(min(2 * longest, self.limit))
         cache.step += 1
         cache.ids[rows, lengths] = tokens
-        return self.head.log_probs(self._step(tokens, lengths, cache)), Reading(cache, lengths + 1, cache.step)
+        return self.head.log_probs(self._step(tokens, lengths, cache)), DecodingState(cache, lengths + 1, cache.step)
 
     def _step(self, tokens: np.ndarray, lengths: np.ndarray, cache: Cache) -> Tensor:
         """One token per row, each at its own position -> [batch, width]."""
         if self._program is not None and len(tokens) <= decode.ROWS:
             return self._program.run(tokens, lengths, cache.kept)
         places, ids = (torch.from_numpy(numbers).to(self.device) for numbers in (lengths, tokens))
-        passed = self.network.through(ids[:, None], places[:, None], Reached(places + 1), cache.layers(places))
+        passed = self.network.through(ids[:, None], places[:, None], CachedPattern(places + 1), cache.layers(places))
         return self.network.norm(passed.layers[-1])[:, -1]
 
     @cached_property
@@ -171,7 +171,7 @@ class Decoder(NeuralReader):
             return None
         return program_for(network.embeddings, network.blocks, network.norm, self.limit, bands)
 
-    def _advance_full(self, tokens: np.ndarray, state: Reading) -> tuple[Tensor, Reading]:
+    def _advance_full(self, tokens: np.ndarray, state: DecodingState) -> tuple[Tensor, DecodingState]:
         """The positions are used up: a row that is full reads its later half again and goes on from there."""
         full, rest = (np.flatnonzero(which) for which in (state.lengths == self.limit, state.lengths < self.limit))
         half = state.cache.ids[full, self.limit - self.limit // 2 : self.limit]
@@ -182,13 +182,13 @@ class Decoder(NeuralReader):
         back = np.concatenate([full, rest]).argsort()
         return torch.cat([log_probs, others])[back], self.select(self.join(fresh, old), back)
 
-    def select(self, state: Reading, rows: np.ndarray) -> Reading:
+    def select(self, state: DecodingState, rows: np.ndarray) -> DecodingState:
         rows = np.asarray(rows, np.int64)
-        return Reading(state.cache.rows(rows), state.lengths[rows])
+        return DecodingState(state.cache.rows(rows), state.lengths[rows])
 
-    def join(self, state: Reading, other: Reading) -> Reading:
+    def join(self, state: DecodingState, other: DecodingState) -> DecodingState:
         first, second = state.cache, other.cache
         cache = Cache.empty(first.kept, len(first.ids) + len(second.ids), max(first.room, second.room))
         cache.put(slice(len(first.ids)), first)
         cache.put(slice(len(first.ids), None), second)
-        return Reading(cache, np.concatenate([state.lengths, other.lengths]))
+        return DecodingState(cache, np.concatenate([state.lengths, other.lengths]))

@@ -21,7 +21,7 @@ from foreword.parts.embeddings import Embeddings, widening
 from foreword.parts.facts import FactReader
 from foreword.parts.positions import PositionTable
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import CausalPattern, Dense, Everywhere, VisibleSpec
+from foreword.parts.visible import CausalPattern, Dense, FullPattern, VisibleSpec
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -115,7 +115,7 @@ class EncoderDecoder(Network):
         x = self.widen(self.embeddings.placed(x, positions))
         where = self.embeddings.where(positions, x.size(1))
         blocks = [
-            partial(block, pattern=Everywhere().within(window), real=real, where=where)
+            partial(block, pattern=FullPattern().within(window), real=real, where=where)
             for block, window in zip(self.encoder, self.windows)
         ]
         place = partial(self.embeddings.positions.add, positions=positions)

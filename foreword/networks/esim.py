@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foreword.networks.features import BothEnds, ReaderSpec
+from foreword.networks.features import BiLstmReader, ReaderSpec
 
 
 class Esim(ReaderSpec):
@@ -25,16 +25,16 @@ class Esim(ReaderSpec):
     def width_over(self, width: int) -> int:
         return self.width
 
-    def build(self, width: int) -> Aligned:
-        return Aligned(width, self.width, self.dropout)
+    def build(self, width: int) -> AlignedReader:
+        return AlignedReader(width, self.width, self.dropout)
 
 
-class Aligned(nn.Module):
+class AlignedReader(nn.Module):
     def __init__(self, inputs: int, width: int, dropout: float):
         super().__init__()
-        self.encode = BothEnds(inputs, 2 * width, 1, dropout)
+        self.encode = BiLstmReader(inputs, 2 * width, 1, dropout)
         self.compare = nn.Linear(8 * width, width)
-        self.compose = BothEnds(width, 2 * width, 1, dropout)
+        self.compose = BiLstmReader(width, 2 * width, 1, dropout)
         self.pooled = nn.Sequential(nn.Dropout(dropout), nn.Linear(8 * width, width), nn.Tanh())
 
     def forward(self, x: Tensor, real: Tensor | None, segments: Tensor | None = None) -> Tensor:

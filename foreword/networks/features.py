@@ -24,7 +24,7 @@ from foreword.tokens.vocabulary import Vocabulary
 READERS = Registry(
     "reader",
     {
-        "linear": "foreword.networks.features:Straight",
+        "linear": "foreword.networks.features:LinearReader",
         "bilstm": "foreword.networks.features:BiLstm",
         "esim": "foreword.networks.esim:Esim",
     },
@@ -47,7 +47,7 @@ class ReaderSpec(Spec):
         raise TypeError(f"{type(self).__name__} has no build.")
 
 
-class Straight(ReaderSpec):
+class LinearReader(ReaderSpec):
     """Nothing: the head, which is linear, reads the mix itself."""
 
     kind: Literal["linear"] = "linear"
@@ -55,11 +55,11 @@ class Straight(ReaderSpec):
     def width_over(self, width: int) -> int:
         return width
 
-    def build(self, width: int) -> AsItIs:
-        return AsItIs()
+    def build(self, width: int) -> UnchangedReader:
+        return UnchangedReader()
 
 
-class AsItIs(nn.Module):
+class UnchangedReader(nn.Module):
     def forward(self, x: Tensor, real: Tensor | None, segments: Tensor | None = None) -> Tensor:
         return x
 
@@ -84,11 +84,11 @@ class BiLstm(ReaderSpec):
     def width_over(self, width: int) -> int:
         return self.width or 2 * max(width // 2, 1)
 
-    def build(self, width: int) -> BothEnds:
-        return BothEnds(width, self.width_over(width), self.layers, self.dropout)
+    def build(self, width: int) -> BiLstmReader:
+        return BiLstmReader(width, self.width_over(width), self.layers, self.dropout)
 
 
-class BothEnds(nn.Module):
+class BiLstmReader(nn.Module):
     def __init__(self, inputs: int, width: int, layers: int, dropout: float):
         super().__init__()
         self.drop = nn.Dropout(dropout)
@@ -156,7 +156,7 @@ class FeaturesSpec(NetworkSpec):
     kind: Literal["features"] = "features"
     chosen: ClassVar[Mapping[str, Registry]] = {"trunk": KINDS, "reader": READERS}
     trunk: SerializeAsAny[NetworkSpec]
-    reader: SerializeAsAny[ReaderSpec] = Straight()
+    reader: SerializeAsAny[ReaderSpec] = LinearReader()
     combine: Combine = "mix"
     norm: bool = False  # layers are normalised before they are mixed ("in some cases it also helped", section 3.2)
 

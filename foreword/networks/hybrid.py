@@ -11,7 +11,7 @@ from foreword.networks.base import Inputs
 from foreword.networks.causal import CausalTransformer, CausalTransformerSpec
 from foreword.networks.decoding import Decoder
 from foreword.networks.language_model import NeuralReader
-from foreword.parts.visible import EitherWay, Everywhere, Whole
+from foreword.parts.visible import CausalOrFullPattern, FullPattern, Whole
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -31,7 +31,7 @@ class HybridTransformer(CausalTransformer):
     reads_left_to_right = False
 
     def pattern_for(self, inputs: Inputs) -> Whole:
-        return Everywhere() if inputs.causal is None else EitherWay(inputs.causal)
+        return FullPattern() if inputs.causal is None else CausalOrFullPattern(inputs.causal)
 
     def language_model(self, head: nn.Module, vocabulary: Vocabulary) -> NeuralReader:
         reader = NeuralReader if self.spec.positions.between else Decoder

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Output
-from foreword.networks.causal import CausalTransformer, CausalTransformerSpec, Remembered
+from foreword.networks.causal import CausalState, CausalTransformer, CausalTransformerSpec
 from foreword.networks.source_reader import SourceReader
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
@@ -37,7 +37,7 @@ class PrefixTransformer(CausalTransformer):
         self.embeddings = Embeddings(stack, vocabulary, bool(spec.embedding_norm), both_ways=self.both_ways)
         self.context = spec.context
 
-    def forward(self, inputs: Inputs, state: Remembered | None = None) -> Output:
+    def forward(self, inputs: Inputs, state: CausalState | None = None) -> Output:
         """`inputs.ids` is the target so far; the source is read once, by the first call."""
         if state is not None:
             return super().forward(Inputs(inputs.ids, inputs.real), state)

@@ -17,7 +17,7 @@ from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.networks.language_model import NeuralReader
 from foreword.parts import BETWEEN, CELLS, WORDS
 from foreword.parts.cells import CellSpec, Hold, RecurrentDropout, Stack, carried
-from foreword.parts.experts import BetweenSpec, Nothing
+from foreword.parts.experts import BetweenLayersSpec, NothingBetween
 from foreword.parts.initial import RecurrentInitial
 from foreword.parts.words import TableSpec, WordsSpec, WordTable
 from foreword.tokens.vocabulary import Vocabulary
@@ -32,7 +32,7 @@ class RecurrentSpec(NetworkSpec):
     layers: int = 1
     embedding: int | None = None  # width of the word vectors; as the cell reads them by default: `width`, for most
     words: SerializeAsAny[WordsSpec] = TableSpec()
-    between: SerializeAsAny[BetweenSpec] = Nothing()
+    between: SerializeAsAny[BetweenLayersSpec] = NothingBetween()
     residual: bool = False  # layers above the first add to what they read
     skips: bool = False  # every layer also reads the word vectors, and the head reads every layer (Graves 2013)
     dropout: float | RecurrentDropout = 0.0  # a number: on the word vectors, between layers and on the last output

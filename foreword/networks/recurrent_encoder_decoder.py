@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
 from foreword.networks.source_reader import SourceReader
-from foreword.parts.both_ways import BothWays
+from foreword.parts.bidirectional_layers import BidirectionalLayers
 from foreword.parts.initial import RecurrentInitial
 from foreword.tokens.vocabulary import Vocabulary
 
@@ -80,7 +80,7 @@ class RecurrentEncoderDecoder(Network):
         super().__init__()
         self.spec, self.width, self.context = spec, spec.width, spec.context
         self.tokens, self.targets = (nn.Embedding(vocabulary, spec.embedding) for _ in range(2))
-        self.encoder = BothWays(spec.embedding, spec.width, spec.layers, spec.dropout)
+        self.encoder = BidirectionalLayers(spec.embedding, spec.width, spec.layers, spec.dropout)
         inputs = [spec.embedding + spec.width, *[spec.width] * (spec.layers - 1)]  # what was said is fed back
         self.decoder = nn.ModuleList([nn.LSTMCell(size, spec.width) for size in inputs])
         self.attention, self.drop = GlobalAttention(spec.width, spec.attention), nn.Dropout(spec.dropout)

@@ -17,7 +17,7 @@ from foreword.parts import WORDS
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.positions import PositionsSpec, Relative, Sinusoid
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Banded, CausalPattern
+from foreword.parts.visible import BandedPattern, CausalPattern
 from foreword.parts.words import TableSpec, WordsSpec
 from foreword.tokens.vocabulary import Vocabulary
 
@@ -60,7 +60,7 @@ class Memory(NamedTuple):
 
     layers: tuple[Tensor, ...]  # each [batch, memory, width]
     real: Tensor  # [batch, memory], False where there is no token
-    read: Tensor | None = None  # [batch] tokens before, where places are counted
+    read: tuple[Tensor, ...] = ()  # [batch] tokens before, where places are counted; nothing to save where they are not
 
 
 class SegmentTransformer(Transformer):
@@ -92,16 +92,16 @@ class SegmentTransformer(Transformer):
 
     def forward(self, inputs: Inputs, state: Memory | None = None) -> Output:
         now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
-        places, read = torch.arange(inputs.ids.size(1), device=inputs.ids.device), None
+        places, read = torch.arange(inputs.ids.size(1), device=inputs.ids.device), state.read if state else ()
         if self.counts:
-            before = state.read if state else None
-            read = (now.new_zeros(len(now), dtype=torch.int64) if before is None else before)[:, None] + now.cumsum(1)
-            places, read = (read - 1).clamp(min=0) % (self.spec.memory or self.afterwards), read[:, -1]
+            before = read[0] if read else now.new_zeros(len(now), dtype=torch.int64)
+            counted = before[:, None] + now.cumsum(1)
+            places, read = (counted - 1).clamp(min=0) % (self.spec.memory or self.afterwards), (counted[:, -1],)
         x = self.widen(self.embeddings(inputs.ids, places))
         state = state or self._empty(x)
         real = torch.cat([state.real, now], 1)
         where = self.embeddings.where(places, real.size(1))
-        pattern = CausalPattern() if self.training else Banded(self.memory + 1)
+        pattern = CausalPattern() if self.training else BandedPattern(self.memory + 1)
         layers, kept = [x], []
         for block, memory in zip(self.blocks, state.layers):
             kept.append(self._last(torch.cat([memory, x], 1)).detach())  # no gradient across segments

@@ -16,7 +16,7 @@ from foreword.parts.attention import SegmentScores
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.positions import Distances, PositionsSpec, Relative
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Everywhere, Given, Pattern
+from foreword.parts.visible import FullPattern, GivenPattern, Pattern
 from foreword.tokens.vocabulary import Vocabulary
 
 READS = frozenset({"ids", "real", "segments", "order", "visible", "queries", "backward", "recalls", "remembered"})
@@ -107,16 +107,16 @@ class TwoStreamTransformer(Transformer):
             now = torch.ones_like(inputs.ids, dtype=torch.bool) if inputs.real is None else inputs.real
             real = torch.cat([state.real, now], 1)
         if all(given is None for given in (inputs.order, inputs.visible, inputs.queries, inputs.recalls)):
-            return StreamView(Everywhere(), where, real), None
+            return StreamView(FullPattern(), where, real), None
         seen = self._table(inputs, before) if real is None else self._table(inputs, before) & real[:, None]
         itself = torch.arange(before + positions, device=seen.device) == places[:, None] + before
-        reading = StreamView(Given(seen | itself), where)
+        reading = StreamView(GivenPattern(seen | itself), where)
         if inputs.queries is None:
             return reading, None
         rows = inputs.queries[..., None].expand(-1, -1, before + positions)
         same = None if where.same is None else where.same.gather(2, rows[:, None])
         guesses = where._replace(places=inputs.queries, same=same)
-        return reading, StreamView(Given((seen & ~itself).gather(1, rows)), guesses)
+        return reading, StreamView(GivenPattern((seen & ~itself).gather(1, rows)), guesses)
 
     @staticmethod
     def _table(inputs: Inputs, before: int) -> Tensor:

@@ -15,11 +15,11 @@ from foreword.networks.base import Model, Network, State
 from foreword.objectives import EVERY
 from foreword.objectives.base import Batch, Loss, MakeTokenHead, Objective, by_name
 from foreword.objectives.examples import FromExamples
-from foreword.objectives.several import Several, name_faults, task_of
+from foreword.objectives.multiple import MultipleObjectives, name_faults, task_of
 from foreword.tokens.tokenizer import Tokenizer
 
 
-class ByTask(Several):
+class ByTask(MultipleObjectives):
     """`names`: one for each task, which may be of labelled examples or of text. Only the trunk and the heads of a batch's own
     task learn from it.
 

@@ -13,11 +13,11 @@ from foreword.batches.row import Row
 from foreword.networks.base import Model, Output
 from foreword.objectives import EVERY
 from foreword.objectives.base import Batch, Charge, Objective
-from foreword.objectives.several import Several
+from foreword.objectives.multiple import MultipleObjectives
 from foreword.tokens.tokenizer import Tokenizer
 
 
-class Together(Several):
+class CombinedObjectives(MultipleObjectives):
     """The first objective lays out what the network reads; the others add their own targets and charges."""
 
     kind: Literal["together"] = "together"

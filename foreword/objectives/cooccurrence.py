@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from foreword.objectives.base import Objective
-from foreword.vectors.cooccurrence import Near
+from foreword.vectors.cooccurrence import CooccurrenceWindow
 from foreword.vectors.pmi import PmiTable
 
 
-class Cooccurrence(Objective, Near):
+class Cooccurrence(Objective, CooccurrenceWindow):
     """Pairs of words within a window are counted."""
 
     kind: Literal["cooccurrence"] = "cooccurrence"

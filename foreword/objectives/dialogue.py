@@ -15,7 +15,7 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.turns import split_turns
 
 
-class Talk(Objective):
+class DialogueTurns(Objective):
     """Causal, but the first turn of a row is only read, and so is any turn that the data switches off."""
 
     kind: Literal["dialogue"] = "dialogue"
@@ -29,11 +29,11 @@ class Talk(Objective):
         return positions + 1
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
-        laid = [self.lay_out(row, tokenizer) for row in rows]
+        built = [self.lay_out(row, tokenizer) for row in rows]
         # padding is marked by NOTHING, not by an id: [end] is a target like any other
-        ids = padded([ids[:-1] for ids, _ in laid], 0)
-        targets = padded([np.where(learned, ids, NOTHING)[1:] for ids, learned in laid], NOTHING)
-        return Batch(Inputs(ids), {"tokens": targets}, padding=ids.numel() - sum(len(ids) - 1 for ids, _ in laid))
+        ids = padded([ids[:-1] for ids, _ in built], 0)
+        targets = padded([np.where(learned, ids, NOTHING)[1:] for ids, learned in built], NOTHING)
+        return Batch(Inputs(ids), {"tokens": targets}, padding=ids.numel() - sum(len(ids) - 1 for ids, _ in built))
 
     def lay_out(self, row: Row, tokenizer: Tokenizer) -> tuple[np.ndarray, np.ndarray]:
         """The ids in the order in which they are read, and which of them are to be guessed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 import torch
@@ -122,7 +122,7 @@ class FromExamples(Objective):
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> ExampleBatch:
         examples = examples_of(rows)
-        return laid_out(
+        return to_batch(
             examples,
             tokenizer,
             self.reading,
@@ -173,7 +173,7 @@ def examples_of(rows: Sequence[Row]) -> list[EncodedExample]:
     return [row.example for row in rows if row.example is not None]
 
 
-def laid_out(
+def to_batch(
     examples: Sequence[EncodedExample],
     tokenizer: Tokenizer,
     reading: Reading,
@@ -181,15 +181,15 @@ def laid_out(
     units: dict[str, Unit],
     tells_padding: bool = False,
 ) -> ExampleBatch:
-    laid = [sequence for example in examples for sequence in example.sequences]
+    sequences = [sequence for example in examples for sequence in example.sequences]
     fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
-    lengths = torch.tensor([len(sequence.ids) for sequence in laid])
+    lengths = torch.tensor([len(sequence.ids) for sequence in sequences])
     there = torch.arange(int(lengths.max())) < lengths[:, None]
-    ids = padded([sequence.ids for sequence in laid], fill)
+    ids = padded([sequence.ids for sequence in sequences], fill)
     real = there if (tells_padding or reading != "last") and not bool(there.all()) else None
     segments = None
     if tells_padding or reading != "last":
-        segments = padded([np.zeros_like(one.ids) if one.segments is None else one.segments for one in laid], 0)
+        segments = padded([np.zeros_like(one.ids) if one.segments is None else one.segments for one in sequences], 0)
     counts = tuple(len(one.sequences) for one in examples)
     return ExampleBatch(Inputs(ids, real, segments), targets, there=there, counts=counts, units=units)
 
@@ -202,7 +202,7 @@ def joined(states: Tensor, counts: Sequence[int], how: Literal["sum", "mean"]) -
     return torch.stack([part.sum(0) if how == "sum" else part.mean(0) for part in parts])
 
 
-def numbers(examples: Sequence[EncodedExample], dtype: torch.dtype, nothing: Any) -> Tensor:
+def numbers(examples: Sequence[EncodedExample], dtype: torch.dtype, nothing: object) -> Tensor:
     """One number for each example."""
     return torch.tensor([nothing if one.target is None else one.target.item() for one in examples], dtype=dtype)
 

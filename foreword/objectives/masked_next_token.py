@@ -48,10 +48,10 @@ class MaskedNextToken(Masked):
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         causal = [self.is_causal(row) for row in rows]
-        laid = [
+        built = [
             (row.ids[:-1], row.ids[1:]) if ahead else self.shifted(row, tokenizer) for row, ahead in zip(rows, causal)
         ]
-        read, guessed = ([one[part] for one in laid] for part in range(2))
+        read, guessed = ([one[part] for one in built] for part in range(2))
         inputs = Inputs(padded(read, tokenizer.special("[pad]")), real(read), causal=torch.tensor(causal))
         return Batch(inputs, {"tokens": padded(guessed, NOTHING)})
 

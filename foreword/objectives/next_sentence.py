@@ -12,7 +12,7 @@ from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Network, Output
 from foreword.objectives.base import Batch, Charge, MakeTokenHead, Objective
 from foreword.objectives.layout import ROLES, padded, real, with_specials
-from foreword.parts.heads import Pooled
+from foreword.parts.heads import PooledClassHead
 from foreword.tokens.tokenizer import Tokenizer
 
 FOLLOWS, RANDOM = 0, 1  # the order of the classes in Google's code
@@ -25,14 +25,14 @@ class NextSentence(Objective):
     reading: Literal["first", "last"] = "first"  # the position of [cls]: XLNet has it behind the texts
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
-        return {"next_sentence": Pooled(network.width, 2)}
+        return {"next_sentence": PooledClassHead(network.width, 2)}
 
     def row_ids(self, positions: int, texts: int) -> int:
         return positions - 1 - texts  # [cls] before, a separator after each text
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
-        laid = [with_specials(row, tokenizer) for row in rows]
-        texts, segments = [ids for ids, _ in laid], [parts for _, parts in laid]
+        built = [with_specials(row, tokenizer) for row in rows]
+        texts, segments = [ids for ids, _ in built], [parts for _, parts in built]
         answers = torch.tensor([FOLLOWS if row.follows else RANDOM for row in rows])
         fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
         return Batch(Inputs(padded(texts, fill), real(texts), padded(segments, 0)), {"next_sentence": answers})

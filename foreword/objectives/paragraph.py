@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from foreword.batches.row import Row
 from foreword.objectives.skip_gram import SkipGram
-from foreword.vectors.guessing import Guessing
+from foreword.vectors.context_prediction import ContextPrediction
 from foreword.vectors.table import VectorTable
 
 
@@ -29,7 +29,7 @@ class DistributedMemory(SkipGram):
         return 1 + self.window * (2 if self.sides == "both" else 1) if self.pool == "concatenation" else 1
 
     def learn(
-        self, table: VectorTable, made: Guessing, rows: Sequence[Row], rate: float, seed: int, threads: int = 1
+        self, table: VectorTable, made: ContextPrediction, rows: Sequence[Row], rate: float, seed: int, threads: int = 1
     ) -> tuple[float, int]:
         documents = [row.document for row in rows if row.document is not None]
         return made.learn(table, [row.ids for row in rows], rate, seed, threads, documents)

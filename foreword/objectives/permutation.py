@@ -20,7 +20,7 @@ from foreword.objectives.spans_in_context import SpansInContext
 from foreword.tokens.tokenizer import Tokenizer
 
 
-class Laid(NamedTuple):
+class PermutedRow(NamedTuple):
     """A row as the network reads it."""
 
     ids: np.ndarray
@@ -52,32 +52,32 @@ class PermutationObjective(SpansInContext):
         return positions - texts - 1  # a separator after each text, [cls] at the end
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
-        laid = [self._laid(row, tokenizer) for row in rows]
+        rows_read = [self._permuted(row, tokenizer) for row in rows]
         fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
-        shown = [one.ids for one in laid]
+        shown = [one.ids for one in rows_read]
         if self.denoising:
             shown = [ids.copy() for ids in shown]
-            for ids, one in zip(shown, laid):
+            for ids, one in zip(shown, rows_read):
                 ids[one.chosen] = tokenizer.special("[mask]")
         inputs = Inputs(
             padded(shown, fill),
             real(shown),
-            padded([one.segments for one in laid], 0),
-            order=padded([one.order for one in laid], 0),
-            queries=None if self.denoising else padded([one.chosen for one in laid], 0),
+            padded([one.segments for one in rows_read], 0),
+            order=padded([one.order for one in rows_read], 0),
+            queries=None if self.denoising else padded([one.chosen for one in rows_read], 0),
             backward=torch.tensor([row.backward for row in rows]) if any(row.backward for row in rows) else None,
-            recalls=padded([one.recalls for one in laid], 1).bool(),
+            recalls=padded([one.recalls for one in rows_read], 1).bool(),
             remembered=rows[0].remembered,
         )
         if self.denoising:
-            everywhere = [np.full(len(one.ids), NOTHING) for one in laid]
-            for target, one in zip(everywhere, laid):
+            everywhere = [np.full(len(one.ids), NOTHING) for one in rows_read]
+            for target, one in zip(everywhere, rows_read):
                 target[one.chosen] = one.ids[one.chosen]
             return Batch(inputs, {"tokens": padded(everywhere, NOTHING)}, rows[0].continues)
-        targets = padded([one.ids[one.chosen] for one in laid], NOTHING)
+        targets = padded([one.ids[one.chosen] for one in rows_read], NOTHING)
         return Batch(inputs, {"tokens": targets}, rows[0].continues)
 
-    def _laid(self, row: Row, tokenizer: Tokenizer) -> Laid:
+    def _permuted(self, row: Row, tokenizer: Tokenizer) -> PermutedRow:
         texts = [row.ids] if row.second is None else [row.ids, row.second]
         ids, segments = with_class_last(texts, tokenizer)
         ordinary, starts = np.isin(ids, ordinary_ids(tokenizer)), self.starts(row, len(ids))
@@ -89,7 +89,7 @@ class PermutationObjective(SpansInContext):
             [self.choose(np.flatnonzero(parts == part), starts, ordinary, goal, row) for part, goal in goals]
         )
         recalls = np.ones(len(ids), bool) if row.follows else segments != 1
-        return Laid(ids, segments, recalls, chosen, self.ordered(parts, chosen, row.chance))
+        return PermutedRow(ids, segments, recalls, chosen, self.ordered(parts, chosen, row.chance))
 
     def ordered(self, parts: np.ndarray, chosen: np.ndarray, draw: np.random.Generator) -> np.ndarray:
         """[positions] numbers: who has no larger one is seen. All that is not guessed has the first number of its part."""

@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 
 from foreword.batches.row import Row
 from foreword.objectives.base import Objective
+from foreword.vectors.context_prediction import ContextPrediction
 from foreword.vectors.contexts import Form
-from foreword.vectors.guessing import Guessing
 from foreword.vectors.table import VectorTable
 
 
@@ -39,11 +39,11 @@ class SkipGram(Objective):
         """How many vectors stand side by side to guess a word."""
         return 1
 
-    def prepare(self, table: VectorTable) -> Guessing:
-        return Guessing.of(table, **self.model_dump())
+    def prepare(self, table: VectorTable) -> ContextPrediction:
+        return ContextPrediction.of(table, **self.model_dump())
 
     def learn(
-        self, table: VectorTable, made: Guessing, rows: Sequence[Row], rate: float, seed: int, threads: int = 1
+        self, table: VectorTable, made: ContextPrediction, rows: Sequence[Row], rate: float, seed: int, threads: int = 1
     ) -> tuple[float, int]:
         """Go through some texts, updating the table after every guess. (nats of a sample of them, how many those were)"""
         return made.learn(table, [row.ids for row in rows], rate, seed, threads)

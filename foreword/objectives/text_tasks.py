@@ -14,11 +14,11 @@ from foreword.batches.row import Row
 from foreword.networks.base import Model, Output
 from foreword.objectives import KINDS
 from foreword.objectives.base import Batch, Charge, Objective
-from foreword.objectives.several import Several, name_faults, task_of
+from foreword.objectives.multiple import MultipleObjectives, name_faults, task_of
 from foreword.tokens.tokenizer import Tokenizer
 
 
-class TextTasks(Several):
+class TextTasks(MultipleObjectives):
     """`names`: those that the cut gives its tasks, in the order of the rows of the network's table of tasks."""
 
     kind: Literal["text_tasks"] = "text_tasks"

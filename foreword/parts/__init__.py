@@ -25,7 +25,7 @@ WORDS = Registry(
     },
 )
 BETWEEN = Registry(
-    "between", {"nothing": "foreword.parts.experts:Nothing", "experts": "foreword.parts.experts:ExpertsSpec"}
+    "between", {"nothing": "foreword.parts.experts:NothingBetween", "experts": "foreword.parts.experts:ExpertsSpec"}
 )
 LINEAR = Registry(
     "linear map", {"dense": "foreword.parts.linear:DenseSpec", "block_sparse": "foreword.parts.linear:BlockSparseSpec"}

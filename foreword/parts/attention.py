@@ -29,7 +29,7 @@ class Past(Protocol):
     def then(self, later: KeyValues) -> KeyValues: ...
 
 
-class Stacked(nn.Linear):
+class StackedLinear(nn.Linear):
     """Several maps of the same input in one matrix, one below the other: one product instead of `pieces`."""
 
     def __init__(self, inputs: int, outputs: int, pieces: int, bias: bool = True):
@@ -134,7 +134,7 @@ class Attention(nn.Module):
         super().__init__()
         self.heads, self.size, self.dropout = heads, size or width // heads, dropout
         self.inner = heads * self.size
-        self.project = Stacked(width, self.inner, 3, bias and qkv_bias)
+        self.project = StackedLinear(width, self.inner, 3, bias and qkv_bias)
         self.out = nn.Linear(self.inner, width, bias)
         self.scores, self.qk_norm = scores or DotProduct(self.size), qk_norm
 

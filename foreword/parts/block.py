@@ -11,7 +11,7 @@ from torch.utils.checkpoint import checkpoint
 from foreword.kernels import elementwise
 from foreword.parts.attention import Attention, KeyValues, Past
 from foreword.parts.positions import Where
-from foreword.parts.visible import Everywhere, Pattern
+from foreword.parts.visible import FullPattern, Pattern
 
 Activation = Literal["relu", "relu_squared", "gelu_erf", "gelu_tanh"]
 Place = Literal["before", "after"]
@@ -155,23 +155,17 @@ class Block(nn.Module):
         where: Where | None,
         source: SourceMemory | None,
     ) -> tuple[Tensor, KeyValues]:
-        x, seen = self._attended(x, pattern, past, real, where, source)
-        return self.second.leave(x, self.feedforward(self.second.enter(x))), seen
-
-    def _attended(
-        self,
-        x: Tensor,
-        pattern: Pattern,
-        past: Past | None,
-        real: Tensor | None,
-        where: Where | None,
-        source: SourceMemory | None,
-    ) -> tuple[Tensor, KeyValues]:
         change, seen = self.attention(self.first.enter(x), pattern, past, real, where)
         x = self.first.leave(x, change)
         if self.cross is not None and self.between is not None and source is not None:
-            x = self.between.leave(x, self.cross.look(self.between.enter(x), source.seen, Everywhere(), source.real))
-        return x, seen
+            x = self.between.leave(x, self.cross.look(self.between.enter(x), source.seen, FullPattern(), source.real))
+        return self._fed_forward(x, seen, pattern, past, real)
+
+    def _fed_forward(
+        self, x: Tensor, seen: KeyValues, pattern: Pattern, past: Past | None, real: Tensor | None
+    ) -> tuple[Tensor, KeyValues]:
+        """x after attention, which has remembered `seen`."""
+        return self.second.leave(x, self.feedforward(self.second.enter(x))), seen
 
 
 class Blocks(nn.ModuleList):

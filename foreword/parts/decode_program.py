@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from foreword.kernels import decode
-from foreword.kernels.decode import LAYER_NORM, RMS_NORM, Program, Unserved
+from foreword.kernels.decode import LAYER_NORM, RMS_NORM, NotCompiled, Program
 from foreword.parts.attention import DotProduct
 from foreword.parts.block import Block, FeedForward, NormAfter, NormBefore
 from foreword.parts.embeddings import Embeddings
@@ -24,7 +24,7 @@ def program_for(
         return None
     try:
         return _Writer(embeddings, context).write(blocks, norm, windows)
-    except Unserved:
+    except NotCompiled:
         return None
 
 
@@ -41,7 +41,7 @@ class _Writer:
         self._embed()
         for number, (block, window) in enumerate(zip(blocks, windows, strict=True)):
             if not isinstance(block, Block):
-                raise Unserved(type(block).__name__)
+                raise NotCompiled(type(block).__name__)
             self._block(block, number, window or 0)
         self.program.result = self._norm(norm, self.x, self.normed)
         return self.program
@@ -49,10 +49,10 @@ class _Writer:
     def _embed(self) -> None:
         positions = self.embeddings.positions
         if self.embeddings.segments is not None or self.embeddings.scale != 1.0:
-            raise Unserved("segments, or token vectors that are scaled")
+            raise NotCompiled("segments, or token vectors that are scaled")
         table = positions.weight if isinstance(positions, PositionTable) and not positions.offset else None
         if table is None and not isinstance(positions, RotaryAngles):
-            raise Unserved(type(positions).__name__)
+            raise NotCompiled(type(positions).__name__)
         self.program.embed(self.embeddings.tokens.weight, table, self.x)
         self._norm(self.embeddings.norm, self.x, self.x)
 
@@ -61,7 +61,7 @@ class _Writer:
         if isinstance(norm, nn.Identity):
             return source
         if not isinstance(norm, (nn.LayerNorm, nn.RMSNorm)):
-            raise Unserved(type(norm).__name__)
+            raise NotCompiled(type(norm).__name__)
         epsilon = norm.eps if norm.eps is not None else torch.finfo(torch.float32).eps
         self.program.norm(
             LAYER_NORM if isinstance(norm, nn.LayerNorm) else RMS_NORM,
@@ -81,7 +81,7 @@ class _Writer:
         elif isinstance(part, QuantizedLinear):
             weight, scale = part.numbers, part.scale
         else:
-            raise Unserved(type(part).__name__)
+            raise NotCompiled(type(part).__name__)
         target = self.program.buffer(target, weight.size(0)) if isinstance(target, str) else target
         self.program.linear(weight, part.bias, scale, part.activation, source, target, residual)
         return target
@@ -89,9 +89,9 @@ class _Writer:
     def _block(self, block: Block, number: int, window: int) -> None:
         attention, feedforward = block.attention, block.feedforward
         if block.cross is not None or type(attention.scores) is not DotProduct or attention.scores.factor != 1.0:
-            raise Unserved("scores of another kind")
+            raise NotCompiled("scores of another kind")
         if type(feedforward) is not FeedForward or not isinstance(feedforward.act, nn.Identity):
-            raise Unserved(type(feedforward.act).__name__)
+            raise NotCompiled(type(feedforward.act).__name__)
         projected = self._linear(attention.project, self._enter(block.first), "projected")
         if self.rotation is not None:
             self.program.rotary(

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from foreword.parts.stack import StackSpec
 
 Pass = Callable[..., tuple[Tensor, KeyValues]]  # (x, past=...): one block, told everything else
-Placed = Callable[[Tensor], Tensor]  # adds the positions
+AddPositions = Callable[[Tensor], Tensor]  # adds the positions
 
 
-class Passed(NamedTuple):
+class StackOutput(NamedTuple):
     """What went through a stack."""
 
     layers: list[Tensor]  # what entered it, and what each block made of it; of several passes, in the last one
@@ -30,18 +30,18 @@ class Passed(NamedTuple):
     costs: dict[str, Tensor]  # what the stack itself charges
 
 
-class EachLayerOnce(nn.Module):
+class SinglePass(nn.Module):
     """Every block once."""
 
     def forward(
-        self, x: Tensor, blocks: Sequence[Pass], past: Sequence[Past] | None, place: Placed, real: Tensor | None
-    ) -> Passed:
+        self, x: Tensor, blocks: Sequence[Pass], past: Sequence[Past] | None, place: AddPositions, real: Tensor | None
+    ) -> StackOutput:
         layers, seen = [x], []
         for block, earlier in zip(blocks, past or (None,) * len(blocks)):
             x, now = block(x, past=earlier)
             layers.append(x)
             seen.append(now)
-        return Passed(layers, seen, {})
+        return StackOutput(layers, seen, {})
 
 
 class DepthSpec(Spec):
@@ -93,8 +93,8 @@ class RecurringDepth(nn.Module):
             nn.init.ones_(self.halt.bias)  # at first most positions halt soon
 
     def forward(
-        self, x: Tensor, blocks: Sequence[Pass], past: Sequence[Past] | None, place: Placed, real: Tensor | None
-    ) -> Passed:
+        self, x: Tensor, blocks: Sequence[Pass], past: Sequence[Past] | None, place: AddPositions, real: Tensor | None
+    ) -> StackOutput:
         layers, seen = [x], []
         halting = None if self.halt is None else Halting(x, self.spec)
         for step in range(self.spec.passes):
@@ -110,11 +110,11 @@ class RecurringDepth(nn.Module):
             else:
                 x = halting.step(chance, x, now, last=step == self.spec.passes - 1)
         if halting is None:
-            return Passed(layers, seen, {})
+            return StackOutput(layers, seen, {})
         if self.shown is not None:
             self.shown.append(halting)
         layers[-1] = halting.emitted
-        return Passed(layers, seen, {"ponder": self.spec.ponder * halting.time(real)})
+        return StackOutput(layers, seen, {"ponder": self.spec.ponder * halting.time(real)})
 
     def signal(self, step: int, x: Tensor) -> Tensor:
         """What says which step it is, the first being 1."""

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from foreword.basics.spec import Spec
 
 
-class BetweenSpec(Spec):
+class BetweenLayersSpec(Spec):
     """What stands between two layers, beside dropout."""
 
     def build(self, width: int) -> nn.Module | None:
@@ -21,7 +21,7 @@ class BetweenSpec(Spec):
         return self
 
 
-class Nothing(BetweenSpec):
+class NothingBetween(BetweenLayersSpec):
     """A layer reads what is below it."""
 
     kind: Literal["nothing"] = "nothing"
@@ -30,7 +30,7 @@ class Nothing(BetweenSpec):
         return None
 
 
-class ExpertsSpec(BetweenSpec):
+class ExpertsSpec(BetweenLayersSpec):
     """`active` of `experts` networks of one hidden layer read each position; their answers are mixed by the gate."""
 
     kind: Literal["experts"] = "experts"
@@ -70,7 +70,7 @@ class ExpertsSpec(BetweenSpec):
         return self.model_copy(update={"noise": False, "importance": 0.0, "load": 0.0})
 
 
-class Chosen(NamedTuple):
+class RoutedExperts(NamedTuple):
     experts: Tensor  # [positions, active]
     shares: Tensor  # [positions, active], which sum to one
     load: Tensor | None  # [experts], the smooth number of positions that each reads
@@ -91,7 +91,7 @@ class Gate(nn.Module):
             if part is not None:
                 nn.init.zeros_(part.weight)
 
-    def forward(self, x: Tensor) -> Chosen:
+    def forward(self, x: Tensor) -> RoutedExperts:
         """x [positions, width]"""
         clean = scores = self.clean(x)
         noisy = self.noise is not None and self.training
@@ -104,7 +104,7 @@ class Gate(nn.Module):
         load = None
         if noisy and self.active < self.experts:
             load = self.chance(clean, scores, values, deviation).sum(0)
-        return Chosen(order[:, : self.active], shares, load)
+        return RoutedExperts(order[:, : self.active], shares, load)
 
     def chance(self, clean: Tensor, scores: Tensor, values: Tensor, deviation: Tensor) -> Tensor:
         """Of each expert to be chosen if its own noise were drawn again: to exceed the k-th largest of the others (eq. 9)."""
@@ -125,7 +125,7 @@ class GroupedGate(nn.Module):
     def settle(self) -> None:
         """Its gates settle themselves."""
 
-    def forward(self, x: Tensor) -> Chosen:
+    def forward(self, x: Tensor) -> RoutedExperts:
         groups, active = self.first(x), self.first.active
         experts = x.new_zeros(len(x), active, active, dtype=torch.int64)
         shares, loads = x.new_zeros(len(x), active, active), []
@@ -136,7 +136,7 @@ class GroupedGate(nn.Module):
             shares = shares.index_put((rows, places), chosen.shares * groups.shares[rows, places][:, None])
             if groups.load is not None and chosen.load is not None:
                 loads.append(chosen.load * groups.load[number] / max(len(rows), 1))
-        return Chosen(experts.flatten(1), shares.flatten(1), torch.cat(loads) if loads else None)
+        return RoutedExperts(experts.flatten(1), shares.flatten(1), torch.cat(loads) if loads else None)
 
 
 class Experts(nn.Module):
@@ -166,7 +166,7 @@ class Experts(nn.Module):
         self.costs = self.balance(chosen)
         return self.mixed(rows, chosen).view_as(x)
 
-    def mixed(self, rows: Tensor, chosen: Chosen) -> Tensor:
+    def mixed(self, rows: Tensor, chosen: RoutedExperts) -> Tensor:
         """Every expert reads its positions together: positions times `active` rows in all."""
         order = chosen.experts.flatten().argsort(stable=True)
         positions = order // self.active
@@ -184,7 +184,7 @@ class Experts(nn.Module):
         made = (rows.repeat_interleave(self.active, 0) @ self.inner[0]).relu() @ self.outer[0]
         return made.view(len(rows), self.active, -1).sum(1)
 
-    def balance(self, chosen: Chosen) -> dict[str, Tensor]:
+    def balance(self, chosen: RoutedExperts) -> dict[str, Tensor]:
         if not self.training:
             return {}
         importance = chosen.shares.new_zeros(self.spec.experts)

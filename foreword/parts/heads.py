@@ -129,7 +129,7 @@ class PositionScore(nn.Module):
         return self.out(self.act(self.dense(hidden)))[..., 0]
 
 
-class Pooled(nn.Module):
+class PooledClassHead(nn.Module):
     """Classes from the first position, through a dense layer and tanh (BERT's pooler)."""
 
     def __init__(self, width: int, classes: int):

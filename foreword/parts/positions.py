@@ -64,7 +64,7 @@ class Distances(NamedTuple):
 Where = Rotation | Bias | Distances  # what attention has to know of positions
 
 
-class Placing(nn.Module):
+class PositionScheme(nn.Module):
     """A position scheme, built. Most schemes do one of two things: add to the vectors, or tell attention."""
 
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -85,7 +85,7 @@ class PositionsSpec(Spec):
 
     between: ClassVar[bool] = False  # it tells attention of the distances between queries and keys
 
-    def build(self, stack: StackSpec, both_ways: bool = False) -> Placing:
+    def build(self, stack: StackSpec, both_ways: bool = False) -> PositionScheme:
         raise TypeError(f"{type(self).__name__} has no build.")
 
     def misfits(self, size: int) -> list[tuple[str, str]]:
@@ -110,8 +110,8 @@ class Sinusoid(PositionsSpec):
 
     kind: Literal["sinusoid"] = "sinusoid"
 
-    def build(self, stack: StackSpec, both_ways: bool = False) -> Waves:
-        return Waves()
+    def build(self, stack: StackSpec, both_ways: bool = False) -> SinusoidPositions:
+        return SinusoidPositions()
 
 
 class Rotary(PositionsSpec):
@@ -154,7 +154,7 @@ class Relative(PositionsSpec):
         return RelativeDistances(stack, self.untied, self.furthest, both_ways)
 
 
-class PositionTable(nn.Embedding, Placing):
+class PositionTable(nn.Embedding, PositionScheme):
     def __init__(self, context: int, width: int, drop: float, offset: int = 0):
         super().__init__(context + offset, width)
         self.drop, self.offset = drop, offset  # drop: of the table's own entries (GPT-1's code)
@@ -164,12 +164,12 @@ class PositionTable(nn.Embedding, Placing):
         return x + F.embedding(positions + self.offset if self.offset else positions, weight)
 
 
-class Waves(Placing):
+class SinusoidPositions(PositionScheme):
     def add(self, x: Tensor, positions: Tensor) -> Tensor:
         return x + sinusoids(positions, x.size(-1)).to(x.dtype)
 
 
-class RotaryAngles(Placing):
+class RotaryAngles(PositionScheme):
     def __init__(self, size: int, base: float, local: float | None = None):
         super().__init__()
         self.size, self.base, self.local = size, base, local
@@ -188,7 +188,7 @@ class RotaryAngles(Placing):
         return Rotation(angles.cos(), angles.sin())
 
 
-class BiasTable(nn.Embedding, Placing):
+class BiasTable(nn.Embedding, PositionScheme):
     def __init__(self, heads: int, buckets: int, furthest: int, both_ways: bool):
         super().__init__(buckets, heads)
         self.furthest, self.both_ways = furthest, both_ways
@@ -203,7 +203,7 @@ class BiasTable(nn.Embedding, Placing):
         return Bias(F.embedding(found, self.weight).permute(2, 0, 1))
 
 
-class RelativeDistances(Placing):
+class RelativeDistances(PositionScheme):
     def __init__(self, stack: StackSpec, untied: bool, furthest: int | None, both_ways: bool = False):
         super().__init__()
         self.width, self.furthest, self.both_ways = stack.width, furthest, both_ways

@@ -10,15 +10,14 @@ from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
 from foreword.parts.attention import KeyValues, Past
-from foreword.parts.block import Activation, Block, FeedForward, SourceMemory
-from foreword.parts.positions import Where
-from foreword.parts.visible import Around, Everywhere, Pattern
+from foreword.parts.block import Activation, Block, FeedForward
+from foreword.parts.visible import FullPattern, LocalPattern, Pattern
 
 FIRST, SECOND = 3, 5  # positions that each convolution sees, as in the authors' code
 BEHIND = FIRST - 1 + SECOND - 1  # earlier positions that both together look back at
 
 
-class Tail(NamedTuple):
+class ConvolutionState(NamedTuple):
     """What entered at the last positions, and which of them are tokens."""
 
     x: Tensor  # [batch, BEHIND, width]
@@ -29,7 +28,7 @@ class KeyValuesAndTail(NamedTuple):
     """What a block with convolutions remembers of a context."""
 
     seen: KeyValues
-    tail: Tail
+    tail: ConvolutionState
 
     @property
     def keys(self) -> Tensor:
@@ -67,14 +66,16 @@ class SeparableFeedForward(FeedForward):
         """x [batch, positions, width]; every position sees its neighbours on either side."""
         return self._mixed(x, real, ahead=True)
 
-    def looking_back(self, x: Tensor, real: Tensor | None, tail: Tail | None) -> tuple[Tensor, Tail]:
+    def looking_back(
+        self, x: Tensor, real: Tensor | None, tail: ConvolutionState | None
+    ) -> tuple[Tensor, ConvolutionState]:
         """Every position sees those before it, the tail of what was read earlier among them."""
         batch, positions, width = x.shape
         there = torch.ones_like(x[..., 0], dtype=torch.bool) if real is None else real
         if tail is None:
-            tail = Tail(x.new_zeros(batch, BEHIND, width), there.new_zeros(batch, BEHIND))
+            tail = ConvolutionState(x.new_zeros(batch, BEHIND, width), there.new_zeros(batch, BEHIND))
         x, there = torch.cat([tail.x, x], 1), torch.cat([tail.real, there], 1)
-        return self._mixed(x, there, ahead=False)[:, -positions:], Tail(x[:, -BEHIND:], there[:, -BEHIND:])
+        return self._mixed(x, there, ahead=False)[:, -positions:], ConvolutionState(x[:, -BEHIND:], there[:, -BEHIND:])
 
     def _mixed(self, x: Tensor, real: Tensor | None, ahead: bool) -> Tensor:
         inner = self.drop(self.act(self.inner(_convolved(self.first, x, real, ahead))))
@@ -94,19 +95,12 @@ class SeparableBlock(Block):
 
     feedforward: SeparableFeedForward
 
-    def _through(
-        self,
-        x: Tensor,
-        pattern: Pattern,
-        past: Past | None,
-        real: Tensor | None,
-        where: Where | None,
-        source: SourceMemory | None,
+    def _fed_forward(
+        self, x: Tensor, seen: KeyValues, pattern: Pattern, past: Past | None, real: Tensor | None
     ) -> tuple[Tensor, KeyValues]:
-        x, seen = self._attended(x, pattern, past, real, where, source)
         entering = self.second.enter(x)
         here = None if real is None else real[:, real.size(1) - x.size(1) :]
-        if isinstance(pattern, (Everywhere, Around)):
+        if isinstance(pattern, (FullPattern, LocalPattern)):
             return self.second.leave(x, self.feedforward.both_ways(entering, here)), seen
         earlier = past.tail if isinstance(past, KeyValuesAndTail) else None
         change, tail = self.feedforward.looking_back(entering, here, earlier)

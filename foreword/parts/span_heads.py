@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 
-class GivenStart(nn.Module):
+class EndGivenStart(nn.Module):
     """Two vectors together, through a dense layer and tanh, to one score."""
 
     def __init__(self, width: int, norm: bool, bias: bool):
@@ -24,8 +24,8 @@ class AnswerableHead(nn.Module):
     def __init__(self, width: int):
         super().__init__()
         self.start = nn.Linear(width, 1)
-        self.end = GivenStart(width, norm=True, bias=True)
-        self.answer = GivenStart(width, norm=False, bias=False)
+        self.end = EndGivenStart(width, norm=True, bias=True)
+        self.answer = EndGivenStart(width, norm=False, bias=False)
 
     def starts(self, hidden: Tensor) -> Tensor:
         """hidden [sequences, positions, width] -> [sequences, positions]"""

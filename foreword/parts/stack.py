@@ -14,9 +14,9 @@ from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.kernels.elementwise import rms_norm
 from foreword.parts import DEPTHS, FEEDFORWARD, POSITIONS
-from foreword.parts.attention import Attention, DotProduct, RelativeScores, Stacked
+from foreword.parts.attention import Attention, DotProduct, RelativeScores, StackedLinear
 from foreword.parts.block import NORMS, Activation, Block, Blocks, FeedForward, GatedFeedForward, Place
-from foreword.parts.depth import DepthSpec, EachLayerOnce
+from foreword.parts.depth import DepthSpec, SinglePass
 from foreword.parts.positions import Learned, PositionsSpec, QueryBiases, Relative
 from foreword.parts.separable import Separable, SeparableBlock
 
@@ -47,7 +47,7 @@ class Initial(Spec):
         for part in module.modules():
             if isinstance(part, (nn.Linear, nn.Embedding)):
                 if self.xavier and isinstance(part, nn.Linear):
-                    for piece in part.weight.chunk(part.pieces if isinstance(part, Stacked) else 1):
+                    for piece in part.weight.chunk(part.pieces if isinstance(part, StackedLinear) else 1):
                         nn.init.xavier_uniform_(piece)
                 else:
                     self.draw(part.weight, self.deviation or part.weight.size(1) ** -0.5)
@@ -161,7 +161,7 @@ class StackSpec(Spec):
 
     def goes_through(self) -> nn.Module:
         """How its blocks are gone through."""
-        return self.depth.build(self) if self.depth else EachLayerOnce()
+        return self.depth.build(self) if self.depth else SinglePass()
 
     def norm_of(self, width: int) -> nn.Module:
         if self.norm_kind == "rms":

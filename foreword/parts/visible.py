@@ -27,13 +27,13 @@ Window = int | BlockLayout | None  # how far a layer sees
 
 
 @dataclass(frozen=True)
-class Everywhere:
+class FullPattern:
     """Every position looks at every real token."""
 
-    def within(self, window: Window) -> Everywhere | Around | ByBlocks:
+    def within(self, window: Window) -> FullPattern | LocalPattern | ByBlocks:
         if isinstance(window, BlockLayout):
             return ByBlocks(window, causal=False)
-        return self if window is None else Around(window // 2)
+        return self if window is None else LocalPattern(window // 2)
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         """[queries, keys], True where a query may look."""
@@ -46,18 +46,18 @@ class Everywhere:
 
 
 @dataclass(frozen=True)
-class Around:
+class LocalPattern:
     """Every position looks at the real tokens that stand at most `reach` places away on either side."""
 
     reach: int
 
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
-        return Everywhere().mask(queries, keys, device).tril(self.reach).triu(-self.reach)
+        return FullPattern().mask(queries, keys, device).tril(self.reach).triu(-self.reach)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         queries, keys = q.size(-2), k.size(-2)
         if self.reach >= keys - 1:
-            return Everywhere().attend(q, k, v, real, dropout)
+            return FullPattern().attend(q, k, v, real, dropout)
         seen = self.mask(queries, keys, q.device)
         if real is not None:
             seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
@@ -71,10 +71,10 @@ class CausalPattern:
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries)
 
-    def within(self, window: Window) -> CausalPattern | Banded | ByBlocks:
+    def within(self, window: Window) -> CausalPattern | BandedPattern | ByBlocks:
         if isinstance(window, BlockLayout):
             return ByBlocks(window, causal=True)
-        return self if window is None else Banded(window)
+        return self if window is None else BandedPattern(window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         queries, keys = q.size(-2), k.size(-2)
@@ -89,7 +89,7 @@ class CausalPattern:
 
 
 @dataclass(frozen=True)
-class Banded:
+class BandedPattern:
     """Every position looks at itself and the `window` - 1 places before it: the local layers of GPT-3 (Child et al. 2019).
 
     A block of `window` queries looks at its own block of keys and the one before, which hold all that it may see: time and
@@ -155,7 +155,7 @@ def attend_with_bias(
     pattern: Pattern, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, bias: Tensor, dropout: float = 0.0
 ) -> Tensor:
     """A pattern by its definition, with a bias [..., queries, keys] on the scores."""
-    if isinstance(pattern, Given):
+    if isinstance(pattern, GivenPattern):
         return pattern.attend(q, k, v, real, dropout, bias)
     queries, keys = q.size(-2), k.size(-2)
     seen = pattern.mask(queries, keys, q.device)
@@ -175,7 +175,7 @@ def attention_weights(q: Tensor, k: Tensor, pattern: Pattern, real: Tensor | Non
 
 
 @dataclass(frozen=True)
-class Reached:
+class CachedPattern:
     """One new token in each row, which looks at itself and what its row has remembered: the first places of a cache."""
 
     lengths: Tensor  # [batch], of the memory with the new token
@@ -186,7 +186,7 @@ class Reached:
         behind = self.lengths[:, None] - torch.arange(keys, device=device)  # 1 for the newest, 0 beyond it
         return ((behind > 0) & (behind <= (self.window or keys)))[:, None]
 
-    def within(self, window: Window) -> Reached:
+    def within(self, window: Window) -> CachedPattern:
         return replace(self, window=in_a_row(window))
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None = None, dropout: float = 0.0) -> Tensor:
@@ -194,7 +194,7 @@ class Reached:
 
 
 @dataclass(frozen=True)
-class EitherWay:
+class CausalOrFullPattern:
     """Rows that look back and rows that look both ways, side by side (Charpentier & Samuel 2024, GPT-BERT)."""
 
     causal: Tensor  # [batch], True for rows that look back
@@ -203,10 +203,10 @@ class EitherWay:
     def mask(self, queries: int, keys: int, device: torch.device | None = None) -> Tensor:
         """[batch, 1, queries, keys]"""
         back = CausalPattern().within(self.window).mask(queries, keys, device)
-        both = Everywhere().within(self.window).mask(queries, keys, device)
+        both = FullPattern().within(self.window).mask(queries, keys, device)
         return torch.where(self.causal[:, None, None, None], back, both)
 
-    def within(self, window: Window) -> EitherWay:
+    def within(self, window: Window) -> CausalOrFullPattern:
         return replace(self, window=window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
@@ -266,7 +266,7 @@ class Packed:
 
 
 @dataclass(frozen=True)
-class Given:
+class GivenPattern:
     """Who sees whom is given, row by row: an order of its own for each (XLNet). Who sees nobody takes nothing from anybody."""
 
     seen: Tensor  # [batch, queries, keys]
@@ -275,7 +275,7 @@ class Given:
         """[batch, 1, queries, keys]"""
         return self.seen[:, None]
 
-    def within(self, window: Window) -> Given:
+    def within(self, window: Window) -> GivenPattern:
         return self
 
     def attend(
@@ -301,8 +301,10 @@ def in_a_row(window: Window) -> int | None:
     return window
 
 
-Pattern = Everywhere | Around | CausalPattern | Banded | ByBlocks | EitherWay | Prefix | Reached | Packed | Given
-Whole = Everywhere | CausalPattern | EitherWay | Prefix | Reached | Packed | Given  # patterns that can be narrowed
+Whole = (  # patterns that can be narrowed
+    FullPattern | CausalPattern | CausalOrFullPattern | Prefix | CachedPattern | Packed | GivenPattern
+)
+Pattern = Whole | LocalPattern | BandedPattern | ByBlocks
 
 
 class VisibleSpec(Spec):

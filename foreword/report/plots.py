@@ -153,7 +153,7 @@ def scatter(true: Sequence[float], predicted: Sequence[float], note: str = "") -
     return Plot(4.0, draw, note, "true", "predicted")
 
 
-class Mark(NamedTuple):
+class NamedPoint(NamedTuple):
     """A point with its name; those of a group have one colour."""
 
     x: float
@@ -163,7 +163,7 @@ class Mark(NamedTuple):
 
 
 def word_map(
-    marks: Sequence[Mark], arrows: Sequence[tuple[int, int]] = (), note: str = "", height: float = 5.6
+    marks: Sequence[NamedPoint], arrows: Sequence[tuple[int, int]] = (), note: str = "", height: float = 5.6
 ) -> Plot:
     """Names where their points are; an arrow from one to another."""
 

@@ -13,7 +13,7 @@ from foreword.basics import toml
 from foreword.basics.files import JsonObject, write_folder, write_json, write_text
 from foreword.basics.messages import Fault, Faults
 from foreword.exchange import hugging_face
-from foreword.exchange.hugging_face import Loaded, network_of
+from foreword.exchange.hugging_face import LoadedFolder, network_of
 from foreword.runs.folder import FORMAT, RunFolder
 from foreword.runs.opening import open_model
 from foreword.runs.place import model_place, saved_steps
@@ -72,7 +72,7 @@ def average(models: Sequence[str | Path], out: Path) -> RunFolder:
     return _written([str(path) for path in models], first, shared, out)
 
 
-def check_alike(one: str | Path, first: Loaded, other: str | Path, loaded: Loaded) -> None:
+def check_alike(one: str | Path, first: LoadedFolder, other: str | Path, loaded: LoadedFolder) -> None:
     """Weights have a mean only if each means the same in both models."""
     mine, theirs = network_of(first).weights(), network_of(loaded).weights()
     faults = [
@@ -95,11 +95,11 @@ def _size(weights: dict[str, Tensor], name: str) -> str:
     return str(list(weights[name].shape)) if name in weights else "missing"
 
 
-def _fingerprint(loaded: Loaded) -> str:
+def _fingerprint(loaded: LoadedFolder) -> str:
     return loaded.tokenizer.fingerprint if loaded.tokenizer else ""
 
 
-def _written(models: list[str], made: Loaded, facts: JsonObject, out: Path) -> RunFolder:
+def _written(models: list[str], made: LoadedFolder, facts: JsonObject, out: Path) -> RunFolder:
     recipe, names = made.recipe, ", ".join(models)
     note = f"# {recipe.name}\n\nThe mean of the weights of {names}. {recipe.paper}.\n"
     out.mkdir(parents=True, exist_ok=True)

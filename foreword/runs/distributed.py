@@ -141,7 +141,7 @@ def distributed(
             f"training.batch_size {batch_size} cannot be shared by {count} processes.",
             f"Give a multiple of {count}:  --set training.batch_size={math.ceil(batch_size / count) * count}",
         )
-    ways = {"alone": replicated} if count == 1 else {"ddp": replicated, "fsdp": sharded}
+    strategies = {"alone": replicated} if count == 1 else {"ddp": replicated, "fsdp": sharded}
     return {
         "processes": count,
         "memory": memory,
@@ -149,14 +149,14 @@ def distributed(
         "interconnect": devices.interconnect,
         "rows": batch_size // count,
         "ways": {
-            name: _way(needs, way(needs, count), devices, batch_size // count, recompute, memory, pace)
+            name: _strategy_report(needs, strategy(needs, count), devices, batch_size // count, recompute, memory, pace)
             | {"processes_that_fit": enough(needs, batch_size, memory) if name == "fsdp" else None}
-            for name, way in ways.items()
+            for name, strategy in strategies.items()
         },
     }
 
 
-def _way(
+def _strategy_report(
     needs: Needs, share: ProcessShare, devices: Devices, rows: int, recompute: bool, memory: float, pace: float | None
 ) -> JsonObject:
     fit = {False: share.fits(memory, needs.row), True: share.fits(memory, needs.row_recomputed)}

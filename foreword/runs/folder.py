@@ -142,8 +142,8 @@ class RunFolder:
 
     def latest(self) -> tuple[Mapping[str, Tensor], Progress] | None:
         """What the newest checkpoint holds, if there is one."""
-        for scrap in (self.path / "checkpoints").glob(".step-*"):  # what a kill left half-written
-            remove_folder(scrap)
+        for leftover in (self.path / "checkpoints").glob(".step-*"):  # what a kill left half-written
+            remove_folder(leftover)
         found = self.checkpoints()
         return self.saved(found[-1]) if found else None
 

@@ -15,7 +15,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults
 from foreword.basics.progress import say
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.networks.base import Model
 from foreword.networks.bidirectional import BidirectionalTransformerSpec
 from foreword.networks.causal import CausalTransformerSpec
@@ -35,7 +35,7 @@ class Halves:
     decoder: Path | None = None
 
     @cached_property
-    def given(self) -> dict[str, tuple[Path, Loaded]]:
+    def given(self) -> dict[str, tuple[Path, LoadedFolder]]:
         """What is there for each side, of the right kind and with the same tokens."""
         found = {
             side: (path, open_model(path))
@@ -120,7 +120,7 @@ def _shape(spec: object) -> JsonObject:
     return {name: value for name, value in whole.items() if name in StackSpec.model_fields and name not in LEARNS}
 
 
-def _renamed(side: str, loaded: Loaded, both: bool) -> dict[str, Tensor]:
+def _renamed(side: str, loaded: LoadedFolder, both: bool) -> dict[str, Tensor]:
     """The weights of a network by the names that they have as one side of two."""
     assert isinstance(loaded.model, Model)
     weights = {name: weight.detach() for name, weight in loaded.model.network.named_parameters()}

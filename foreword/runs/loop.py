@@ -27,14 +27,14 @@ from foreword.basics.messages import Interrupted, RunFailed, duration, thousands
 from foreword.basics.progress import Ticker, say, ticking
 from foreword.basics.version import VERSION
 from foreword.batches.cuts import Cutter
-from foreword.batches.stream import Ahead, Stream
+from foreword.batches.stream import Prefetched, Stream
 from foreword.networks.base import Model
 from foreword.runs.folder import RunFolder
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.hardware import Hardware
 from foreword.training.learner import Learner, StepReport
 from foreword.training.schedules import Halving
-from foreword.training.trainer import Duty, Progress, Trainer
+from foreword.training.trainer import Progress, ScheduledAction, Trainer
 
 EVALUATING = 0.1  # the largest share of a wall-clock budget that evaluations on the way may take
 
@@ -92,7 +92,7 @@ class RunLoop:
         growth = ramp.growth(spec.batch_size, recipe.batches.length) if ramp else None
         self.ranks.check_shares(spec.accumulates, spec.batch_sizes())
         stream = Stream(cutter, self.learner.collate, spec.batch_size, self.ranks.rank, self.ranks.world, growth)
-        batches = Ahead(stream) if self.hardware.prefetch else stream
+        batches = Prefetched(stream) if self.hardware.prefetch else stream
         epoch = getattr(cutter, "tokens", cutter.epoch * spec.batch_size * (recipe.batches.length or 0))
         self.trainer = Trainer(self.learner, batches, spec.spending(epoch), clock=self._clock, passes=spec.passes)
         self.ticker: Ticker | None = None  # while it trains
@@ -102,7 +102,7 @@ class RunLoop:
 
     def _clock(self) -> float:
         """The first rank's clock. Whether any rank was asked to stop is agreed on with it, so that all stop at one step."""
-        now, stopping = self.ranks.pulse(self.asked, self.trainer.budget.cores)
+        now, stopping = self.ranks.shared_clock(self.asked, self.trainer.budget.cores)
         self.trainer.stopping = self.trainer.stopping or stopping
         return now
 
@@ -143,8 +143,12 @@ class RunLoop:
             from torch.utils.tensorboard import SummaryWriter
 
             self.board = SummaryWriter(str(self.run.path / "tensorboard"))
-        trainer.duties = [Duty(str(spec.log), self.log), Duty(spec.evaluate, self.evaluate), Duty(spec.save, self.save)]
-        with ticking(self.recipe.name) as ticker, self._listening():
+        trainer.duties = [
+            ScheduledAction(str(spec.log), self.log),
+            ScheduledAction(spec.evaluate, self.evaluate),
+            ScheduledAction(spec.save, self.save),
+        ]
+        with ticking(self.recipe.name) as ticker, self._signals_handled():
             self.ticker, trainer.watch = ticker, self._watch
             try:
                 finished = trainer.run()
@@ -153,7 +157,7 @@ class RunLoop:
                 good = f" The last good weights are in {saved[-1]}." if saved else " Nothing was saved before it."
                 raise type(failure)(failure.what + good, failure.do) from failure
             finally:
-                if isinstance(trainer.stream, Ahead):
+                if isinstance(trainer.stream, Prefetched):
                     trainer.stream.close()
         if not finished and not self.enough:
             self.save()
@@ -278,7 +282,7 @@ class RunLoop:
                 self.board.add_scalar(f"{group}/{name}", value, record["step"])
 
     @contextmanager
-    def _listening(self) -> Iterator[None]:
+    def _signals_handled(self) -> Iterator[None]:
         """Ctrl-C and SIGTERM ask for a stop after the step under way; a second Ctrl-C does not wait."""
         if threading.current_thread() is not threading.main_thread():
             yield

@@ -14,7 +14,7 @@ from foreword.basics.messages import Fault, did_you_mean
 from foreword.counts.arpa import write_arpa
 from foreword.counts.back_off import BackOff
 from foreword.exchange import electra, gpt_neo, hugging_face
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.networks.base import Model
 from foreword.networks.generator_discriminator import GeneratorDiscriminator
 from foreword.runs.folder import FORMAT, RunFolder
@@ -26,7 +26,7 @@ from foreword.vectors.words import WordVectors
 FORMS = ("hf", "hf-generator", "arpa", *formats.FORMS)
 
 
-def bring_in(source: Path, out: Path) -> tuple[RunFolder, Loaded]:
+def import_model(source: Path, out: Path) -> tuple[RunFolder, LoadedFolder]:
     """A model folder as a run of its own."""
     loaded = (
         _vectors(source)
@@ -46,14 +46,14 @@ def bring_in(source: Path, out: Path) -> tuple[RunFolder, Loaded]:
     return run, loaded
 
 
-def _vectors(file: Path) -> Loaded:
+def _vectors(file: Path) -> LoadedFolder:
     """A file of word vectors."""
     found = WordVectors.opened(file)
     recipe = loader.load("word2vec", "", [f"network.width={found.width}", f'name="{file.stem}"', 'paper=""'])
-    return Loaded(recipe, found.table, found.tokenizer)
+    return LoadedFolder(recipe, found.table, found.tokenizer)
 
 
-def _words(loaded: Loaded, out: Path, form: str) -> Path:
+def _words(loaded: LoadedFolder, out: Path, form: str) -> Path:
     """The words of the training text, the most frequent first; of a network, its tokens."""
     if loaded.tokenizer is None:
         raise Fault(f"{loaded.recipe.name} has no tokenizer, so its vectors have no names.")
@@ -70,7 +70,7 @@ def _words(loaded: Loaded, out: Path, form: str) -> Path:
     return formats.write_vectors(out, pieces, vectors[rows], form)
 
 
-def send_out(model: str | Path, form: str, out: Path) -> Path:
+def export_model(model: str | Path, form: str, out: Path) -> Path:
     """A model in another program's form, at `out`."""
     if form not in FORMS:
         raise Fault(f"{form!r} is not a form to export to.{did_you_mean(form, FORMS)} Forms: {', '.join(FORMS)}.")
@@ -98,7 +98,7 @@ def send_out(model: str | Path, form: str, out: Path) -> Path:
     return out
 
 
-def _arpa(loaded: Loaded, out: Path) -> Path:
+def _arpa(loaded: LoadedFolder, out: Path) -> Path:
     if not isinstance(loaded.model, BackOff) or loaded.tokenizer is None:
         raise Fault(
             f"{loaded.recipe.name} is not a model of counts with back-off.",

@@ -159,7 +159,7 @@ def scores(positions: int, window: Window) -> int:
 
 def guessed(recipe: Recipe) -> float:
     """The share of positions that are guessed."""
-    parts: list[Any] = getattr(recipe.objective, "parts", [recipe.objective])
+    parts: list[object] = getattr(recipe.objective, "parts", [recipe.objective])
     return next((part.rate for part in parts if hasattr(part, "rate")), 1.0)
 
 

@@ -15,7 +15,7 @@ from foreword.basics.messages import Fault, thousands
 from foreword.counts import kenlm_binary
 from foreword.counts.arpa import read_arpa, unescape
 from foreword.exchange import hugging_face
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.networks.base import Model
 from foreword.networks.dynamic import DynamicReader
 from foreword.networks.language_model import LanguageModel
@@ -32,7 +32,7 @@ from foreword.vectors.table import NO_BITS, VectorTable
 ABILITIES = ("score", "generate", "translate", "fill", "predict", "embed", "neighbours")  # in the order they are named
 
 
-def open_model(path: str | Path) -> Loaded:
+def open_model(path: str | Path) -> LoadedFolder:
     """A run's model, that of one of its saved steps, a model folder, or a file of n-grams."""
     folder, step = place = model_place(path)
     run = RunFolder(folder)
@@ -52,13 +52,13 @@ def open_model(path: str | Path) -> Loaded:
     return hugging_face.read(folder)
 
 
-def _open_file(path: Path) -> Loaded:
+def _open_file(path: Path) -> LoadedFolder:
     """An n-gram model over words that was made elsewhere: an ARPA file, or KenLM's binary."""
     model = kenlm_binary.KenlmModel(path) if kenlm_binary.is_binary(path) else read_arpa(path)
     words = [piece if piece == "</s>" else unescape(piece) for piece in model.pieces]
-    if strange := next((word for word in words if word != "\n" and (word.split() != [word] or word[0] in "Ġ▁")), None):
+    if invalid := next((word for word in words if word != "\n" and (word.split() != [word] or word[0] in "Ġ▁")), None):
         raise Fault(
-            f"{path} is not a model of words: {strange!r} is a piece of another tokenizer, which the file does not hold.",
+            f"{path} is not a model of words: {invalid!r} is a piece of another tokenizer, which the file does not hold.",
             "Open the run that it was exported from.",
         )
     values = loader.load("uniform").values()
@@ -68,10 +68,10 @@ def _open_file(path: Path) -> Loaded:
         "network": {"kind": "arpa", "order": model.order},
         "tokenizer": {"kind": "word"},
     }
-    return Loaded(loader.from_values(values, str(path)), model, Word().of(words, "</s>"))
+    return LoadedFolder(loader.from_values(values, str(path)), model, Word().of(words, "</s>"))
 
 
-def _open_step(run: RunFolder, place: ModelPlace) -> Loaded:
+def _open_step(run: RunFolder, place: ModelPlace) -> LoadedFolder:
     """The run's model with the weights of a checkpoint."""
     loaded = open_model(run.path)
     if not isinstance(loaded.model, Model):

@@ -15,7 +15,7 @@ from foreword.assembly.build import network_for
 from foreword.assembly.recipe import Recipe
 from foreword.networks.base import Inputs
 from foreword.objectives.base import Batch
-from foreword.parts.visible import CausalPattern, Everywhere, Pattern
+from foreword.parts.visible import CausalPattern, FullPattern, Pattern
 from foreword.runs.needs import Needs, guessed, scores
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.compiling import products_a_second
@@ -48,7 +48,7 @@ def pace(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Hardwar
     if rows >= 1 and "generate" in recipe.abilities():
         found = _whole(recipe, vocabulary, needs, hardware, rows)
         return Pace(found, f"steps of the model itself, {rows} row{'s' * (rows > 1)} at a time", products)
-    spec: Any = recipe.network
+    spec = recipe.network
     if hasattr(spec, "blocks") and _part_fits(spec, vocabulary, needs, free, products):
         found = _in_parts(recipe, vocabulary, needs, hardware)
         return Pace(found, "one layer of each kind and the head, at full width", products)
@@ -117,7 +117,7 @@ def _in_parts(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Ha
 
         return passed
 
-    seen: list[Pattern] = [Everywhere()] * spec.layers
+    seen: list[Pattern] = [FullPattern()] * spec.layers
     if hasattr(spec, "visible"):
         seen = [CausalPattern().within(window) for window in spec.visible.windows(spec.layers, spec.context)]
     took = {pattern: _seconds(through(pattern), hardware) for pattern in dict.fromkeys(seen)}

@@ -90,9 +90,9 @@ def _distributed(
     """Every way of sharing, with what the budget takes."""
     spec = recipe.training
     shared = distributed(found, devices, spec.batch_size, bool(getattr(spec, "recompute", False)), memory, pace)
-    for way in shared["ways"].values():
-        ends = [spec.batch_size * found.positions / seconds for seconds in way["step_seconds"] or []]
-        way["budgets"] = [_budget(recipe, found, epoch, tokens_a_second, sources) for tokens_a_second in ends]
+    for strategy in shared["ways"].values():
+        ends = [spec.batch_size * found.positions / seconds for seconds in strategy["step_seconds"] or []]
+        strategy["budgets"] = [_budget(recipe, found, epoch, tokens_a_second, sources) for tokens_a_second in ends]
     ramp = getattr(spec, "ramp", None)
     first = ramp.growth(spec.batch_size, found.positions).size(0) if ramp else spec.batch_size
     return shared | {"first_batch": first}
@@ -172,14 +172,14 @@ def lines(found: JsonObject) -> Iterator[str]:
         "attention" + f"; {_flops(work['recomputed'])} with training.recompute=true" * again
     )
     if found["distributed"] is not None:
-        yield from _ways(found["distributed"])
+        yield from _strategies(found["distributed"])
     yield from _times(found)
 
 
 NAMES = {"alone": "device", "ddp": "DDP", "fsdp": "FSDP"}
 
 
-def _ways(shared: JsonObject) -> Iterator[str]:
+def _strategies(shared: JsonObject) -> Iterator[str]:
     """What each process needs, by every way of sharing."""
     count, first = shared["processes"], shared["first_batch"]
     if count > 1:
@@ -187,8 +187,8 @@ def _ways(shared: JsonObject) -> Iterator[str]:
         yield f"shared   by {count:,} processes, {shared['rows']:,} rows each, {_bytes(shared['memory'])} each{linked}"
     if first % count:
         yield f"         a batch that begins with {first:,} rows cannot be: training.ramp.start must be a multiple of {count:,}"
-    for name, way in shared["ways"].items():
-        memory, seconds = way["memory"], way["seconds"]
+    for name, strategy in shared["ways"].items():
+        memory, seconds = strategy["memory"], strategy["seconds"]
         whole = f", whole for a moment {_bytes(memory['passing'])}" if memory["passing"] else ""
         yield (
             f"{NAMES[name]:<8} weights {_bytes(memory['weights'])}, gradients {_bytes(memory['gradients'])}, optimizer "
@@ -198,37 +198,38 @@ def _ways(shared: JsonObject) -> Iterator[str]:
             f"         activations of {shared['rows']:,} rows {_bytes(memory['activations'])}, or "
             f"{_bytes(memory['activations_recomputed'])} with training.recompute=true"
         )
-        yield f"         {_fits_there(way, shared)}"
+        yield f"         {_fits_there(strategy, shared)}"
         sent = f", {_seconds(seconds['sending'])} at that pace" if seconds["sending"] is not None else ""
         if count > 1:
-            row_by_row = "" if way["fits"] else "with the memory for it, and a row in each pass, "
-            yield f"         {row_by_row}each process sends {_bytes(way['sent_each_step'])} a step{sent}"
-        if way["step_seconds"]:
-            yield f"         {_step(way, shared)}"
+            row_by_row = "" if strategy["fits"] else "with the memory for it, and a row in each pass, "
+            yield f"         {row_by_row}each process sends {_bytes(strategy['sent_each_step'])} a step{sent}"
+        if strategy["step_seconds"]:
+            yield f"         {_step(strategy, shared)}"
 
 
-def _fits_there(way: JsonObject, shared: JsonObject) -> str:
-    peak, there = _bytes(way["memory"]["peak"]), _bytes(shared["memory"])
-    if not way["fits"]:
-        more = way["processes_that_fit"]
+def _fits_there(strategy: JsonObject, shared: JsonObject) -> str:
+    peak, there = _bytes(strategy["memory"]["peak"]), _bytes(shared["memory"])
+    if not strategy["fits"]:
+        more = strategy["processes_that_fit"]
         count = f"; from {more:,} processes on it fits" if more else ""
         return f"does not fit: one row, recomputed, takes {peak}, and there are {there}{count}"
-    again = " with training.recompute=true" if way["recompute"] else ""
-    if way["passes"] == 1:
+    again = " with training.recompute=true" if strategy["recompute"] else ""
+    if strategy["passes"] == 1:
         return f"all of them at once{again} take {peak} of {there}"
     return (
-        f"{way['rows_at_once']:,} at once{again} take {peak} of {there}: {way['passes']:,} passes a step (--auto-batch)"
+        f"{strategy['rows_at_once']:,} at once{again} take {peak} of {there}: "
+        f"{strategy['passes']:,} passes a step (--auto-batch)"
     )
 
 
-def _step(way: JsonObject, shared: JsonObject) -> str:
-    computing = _seconds(way["seconds"]["computing"])
+def _step(strategy: JsonObject, shared: JsonObject) -> str:
+    computing = _seconds(strategy["seconds"]["computing"])
     how = f" at {REACHED:.0%} of {_flops(shared['speed']).replace('FLOP', 'FLOPS')}" if shared["speed"] else ""
-    quick, slow = ([_seconds(each) for each in way["step_seconds"]] + [""])[:2]
+    quick, slow = ([_seconds(each) for each in strategy["step_seconds"]] + [""])[:2]
     said = f"computing takes {computing} a step{how}"
-    if way["seconds"]["sending"] is not None:
+    if strategy["seconds"]["sending"] is not None:
         said += f"; a step {quick} if all sending is hidden behind it, {slow} if none is"
-    times = [_long(one["seconds"]) for one in way["budgets"] if one["seconds"] is not None]
+    times = [_long(one["seconds"]) for one in strategy["budgets"] if one["seconds"] is not None]
     return said + (f". The budget: {' to '.join(dict.fromkeys(times))}" if times else "")
 
 

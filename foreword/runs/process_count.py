@@ -14,7 +14,7 @@ from foreword.assembly.build import check_tokenizer
 from foreword.assembly.recipe import Recipe
 from foreword.basics.cores import cores
 from foreword.basics.messages import Fault, duration, thousands
-from foreword.basics.progress import hush, say
+from foreword.basics.progress import say, silence
 from foreword.batches.mixture import MixtureSource, open_data
 from foreword.runs.folder import RunFolder
 from foreword.runs.loop import RunLoop
@@ -94,6 +94,6 @@ def tokens_a_second(loop: RunLoop, threads: int) -> float:
 
 def _pace(recipe: Recipe, data: Path | Sequence[MixtureSource], run: RunFolder, hardware: Hardware) -> float:
     """On one of several processes: the pace of all of them together."""
-    hush()
+    silence()
     loop = text_run(recipe, open_data(data, "train"), None, run, replace(hardware, ranks=join()))
     return tokens_a_second(loop, 1)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -25,7 +24,7 @@ from foreword.training.ranks import share
 FREE = ("dropout", "initial", "tokens_from")  # settings of a network that leave no trace in the shape of its weights
 
 
-def start_from(path: Path, recipe: Recipe, model: Any, tokenizer: Tokenizer) -> dict[str, str]:
+def start_from(path: Path, recipe: Recipe, model: object, tokenizer: Tokenizer) -> dict[str, str]:
     """Give `model` the weights of the one at `path`; what the passport is to say of them. All that does not fit is a fault."""
     found = open_model(path)
     if not isinstance(model, Model) or not isinstance(found.model, Model):

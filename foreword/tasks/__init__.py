@@ -16,7 +16,7 @@ SOURCES = Registry(
         "cbt": "foreword.tasks.formats.childrens_books:ChildrensBooks",
         "race": "foreword.tasks.formats.race:Race",
         "conll": "foreword.tasks.formats.conll:Conll",
-        "slashed": "foreword.tasks.formats.conll:Slashed",
+        "slashed": "foreword.tasks.formats.conll:SlashTagged",
         "babi": "foreword.tasks.formats.babi:Babi",
         "arithmetic": "foreword.tasks.generators.arithmetic:Arithmetic",
         "scramble": "foreword.tasks.generators.scramble:Scramble",

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from foreword.tasks.example import Unusable
+from foreword.tasks.example import UnusableExample
 from foreword.tasks.template import Row, Templated, items, render
 
 
-class AmongChoices(Templated):
+class ChoiceSettings(Templated):
     """Settings of a task whose rows offer choices."""
 
     choices: str | tuple[str, ...]  # a field that holds a list, or a template for each
@@ -27,5 +27,5 @@ class AmongChoices(Templated):
         else:
             found = int(said) if said.lstrip("-").isdigit() else -1
         if not 0 <= found < there:
-            raise Unusable(f"its right answer {said!r} is not among its {there} choices")
+            raise UnusableExample(f"its right answer {said!r} is not among its {there} choices")
         return found

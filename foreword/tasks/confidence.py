@@ -39,9 +39,9 @@ def bootstrap(columns: np.ndarray, statistic: Callable[[np.ndarray, int], np.nda
     columns [examples, n]: what is added up; statistic(sums [draws, n], examples) -> [draws].
     """
     examples = len(columns)
-    dice, share, found = chance(seed, examples), np.full(examples, 1 / examples), []
+    rng, share, found = chance(seed, examples), np.full(examples, 1 / examples), []
     for _ in range(DRAWS // AT_ONCE):
-        sums = np.stack([dice.multinomial(examples, share) @ columns for _ in range(AT_ONCE)])
+        sums = np.stack([rng.multinomial(examples, share) @ columns for _ in range(AT_ONCE)])
         found.append(statistic(sums, examples))
     low, high = np.quantile(np.concatenate(found), [0.025, 0.975])
     return float(low), float(high)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 
-class Unusable(ValueError):
+class UnusableExample(ValueError):
     """An example that cannot be used (its right answer is not among the choices). Left out, and said."""
 
 

@@ -23,10 +23,10 @@ from foreword.tasks.metrics import (
     Matthews,
     Mean,
     Metric,
+    OverlapF1,
     Pearson,
-    Ratio,
-    Share,
-    Shared,
+    PooledAccuracy,
+    Proportion,
     Spearman,
     value,
 )
@@ -41,7 +41,7 @@ CUT = 10  # candidates of a query that NDCG looks at
 # --- from examples and predictions to what a metric adds up -----------------------------------------------------------
 
 
-def _each(judge: Callable[[Example, Prediction], Any]) -> Judge:
+def _each(judge: Callable[[Example, Prediction], object]) -> Judge:
     """One example after the other."""
     return lambda examples, predictions: [judge(example, guess) for example, guess in zip(examples, predictions)]
 
@@ -77,7 +77,7 @@ def _tags_right(example: Example, guess: Prediction) -> tuple[int, int]:
 def _ranked(worth: Callable[[np.ndarray], float], graded: bool = False) -> Judge:
     """One number for each query with a relevant candidate. Equal scores are ordered against us: saying nothing earns nothing."""
 
-    def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[Any]:
+    def judge(examples: Sequence[Example], predictions: Sequence[Prediction]) -> list[object]:
         groups: dict[str, list[tuple[float, float]]] = {}
         for example, score in zip(examples, predictions):
             groups.setdefault(example.group, []).append((-float(score), example.number))
@@ -122,18 +122,18 @@ class Measure:
 CORRELATION = (-1.0, 1.0)
 
 METRICS: dict[str, Callable[[Sequence[str]], Measure]] = {
-    "accuracy": lambda labels: Measure(Share(), _same),
+    "accuracy": lambda labels: Measure(Proportion(), _same),
     "macro_f1": lambda labels: Measure(MacroF1(len(labels)), _places(labels)),
     "f1": lambda labels: Measure(BinaryF1(len(labels)), _places(labels)),
     "matthews": lambda labels: Measure(Matthews(len(labels)), _places(labels), CORRELATION),
     "pearson": lambda labels: Measure(Pearson(), _numbers, CORRELATION),
     "spearman": lambda labels: Measure(Spearman(), _numbers, CORRELATION),
     "span_f1": lambda labels: Measure(Mean(), _answers(word_f1)),
-    "span_exact": lambda labels: Measure(Share(), _answers(exact_match)),
+    "span_exact": lambda labels: Measure(Proportion(), _answers(exact_match)),
     "character_f1": lambda labels: Measure(Mean(), _answers(character_f1)),
-    "character_exact": lambda labels: Measure(Share(), _answers(character_exact)),
-    "entity_f1": lambda labels: Measure(Shared(), _each(_names_found)),
-    "tag_accuracy": lambda labels: Measure(Ratio(), _each(_tags_right)),
+    "character_exact": lambda labels: Measure(Proportion(), _answers(character_exact)),
+    "entity_f1": lambda labels: Measure(OverlapF1(), _each(_names_found)),
+    "tag_accuracy": lambda labels: Measure(PooledAccuracy(), _each(_tags_right)),
     "map": lambda labels: Measure(Mean(), _ranked(average_precision)),
     "ndcg@10": lambda labels: Measure(Mean(), _ranked(discounted_gain, graded=True)),
     "mrr": lambda labels: Measure(Mean(), _ranked(reciprocal_rank)),

@@ -14,11 +14,11 @@ from typing import Any
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.basics.seeds import number_of
 from foreword.tasks import hub, task, user_files
-from foreword.tasks.example import Example, Label, Prediction, Span, Unusable
+from foreword.tasks.example import Example, Label, Prediction, Span, UnusableExample
 from foreword.tasks.files import SPLITS as FILES
 from foreword.tasks.judging import METRICS, Measure, Scored, scored
-from foreword.tasks.labelled.base import LabelledKind, WrongRow
-from foreword.tasks.template import NoField
+from foreword.tasks.labelled.base import InvalidRow, LabelledKind
+from foreword.tasks.template import MissingField
 from foreword.tasks.user_files import Rows
 
 __all__ = ["Example", "Label", "LabelledTask", "Span", "load", "part", "unlabelled"]
@@ -89,7 +89,7 @@ def load(
     return assembled(name, learn, given, notes)
 
 
-def _refuse(options: Mapping[str, Any], word: str) -> None:
+def _refuse(options: Mapping[str, object], word: str) -> None:
     if idle := [name for name, said in options.items() if said]:
         raise Fault(f"{' and '.join(idle)} cannot be given with the task {word}: it says that itself.", "Leave it out.")
 
@@ -152,11 +152,11 @@ def _read(learn: LabelledKind, given: Rows, labelled: bool = True) -> _Read:
             example = learn.example(row, number, labelled, where)
             read.examples.append(example)
             read.groups.append(learn.group(example, row))
-        except Unusable as reason:
+        except UnusableExample as reason:
             read.left_out[str(reason)] += 1
-        except NoField as error:
+        except MissingField as error:
             read.faults.append(Fault(f"this row has no {error.name!r}.", "Add it, or remove the row.", where=where))
-        except (WrongRow, TypeError) as error:
+        except (InvalidRow, TypeError) as error:
             read.faults.append(Fault(str(error), getattr(error, "do", ""), where=where))
     return read
 

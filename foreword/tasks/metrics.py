@@ -20,7 +20,7 @@ class Metric:
     def __init__(self, scale: float = 100.0, digits: int = 1, unit: str = ""):
         self.scale, self.digits, self.unit = scale, digits, unit
 
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+    def columns(self, judged: Sequence[object]) -> np.ndarray:
         """[examples, n]: of each example what is to be added up."""
         return np.asarray(judged, np.float64).reshape(len(judged), -1)
 
@@ -28,7 +28,7 @@ class Metric:
         """The metric from the sums [..., n]."""
         raise NotImplementedError
 
-    def interval(self, judged: Sequence[Any]) -> Interval:
+    def interval(self, judged: Sequence[object]) -> Interval:
         return bootstrap(self.columns(judged), self.of)
 
     def shown(self, value: float) -> str:
@@ -42,10 +42,10 @@ class Mean(Metric):
         return sums[..., 0] / examples
 
 
-class Share(Mean):
+class Proportion(Mean):
     """How many are right: each example True or False."""
 
-    def interval(self, judged: Sequence[Any]) -> Interval:
+    def interval(self, judged: Sequence[object]) -> Interval:
         return wilson(sum(map(bool, judged)), len(judged))
 
 
@@ -67,7 +67,7 @@ class Confusion(Metric):
         super().__init__()
         self.labels = labels
 
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+    def columns(self, judged: Sequence[object]) -> np.ndarray:
         guess, gold = np.asarray(judged, np.int64).reshape(-1, 2).T
         found = np.zeros((len(guess), self.labels * self.labels))
         found[np.arange(len(guess)), gold * self.labels + guess] = 1
@@ -114,7 +114,7 @@ def _f1_by_class(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 class Pearson(Metric):
     """Correlation of two numbers; each example (guess, gold). 0 where one of them never changes."""
 
-    def columns(self, judged: Sequence[Any]) -> np.ndarray:
+    def columns(self, judged: Sequence[object]) -> np.ndarray:
         pairs = self.ready(np.asarray(judged, np.float64).reshape(-1, 2))
         x, y = (pairs - pairs.mean(0)).T  # centred first: sums of squares far from 0 lose digits
         return np.stack([x, y, x * x, y * y, x * y], 1)
@@ -140,7 +140,7 @@ def _ranks(numbers: np.ndarray) -> np.ndarray:
     return (np.cumsum(times) - (times - 1) / 2)[place]
 
 
-class Shared(Metric):
+class OverlapF1(Metric):
     """F1 of things found; each example (shared, guessed, right). 1 where there is nothing and nothing is said."""
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
@@ -148,7 +148,7 @@ class Shared(Metric):
         return np.where(guessed + right > 0, 2 * shared / np.maximum(guessed + right, 1), 1.0)
 
 
-class Ratio(Metric):
+class PooledAccuracy(Metric):
     """Right of all; each example (right, all)."""
 
     def of(self, sums: np.ndarray, examples: int) -> np.ndarray:
@@ -179,7 +179,7 @@ class Bleu(Metric):
         return np.asarray([compute(*one, smooth_method=smooth).score for one in counts]).reshape(sums.shape[:-1])
 
 
-def value(metric: Metric, judged: Sequence[Any]) -> float:
+def value(metric: Metric, judged: Sequence[object]) -> float:
     """The metric over all examples."""
     return float(metric.of(metric.columns(judged).sum(0), len(judged)))
 
@@ -203,7 +203,7 @@ class PairedDifference:
         return signed(self.metric, self.value), between(self.metric, self.interval, True)
 
 
-def difference(metric: Metric, first: Sequence[Any], second: Sequence[Any], seed: int = 0) -> PairedDifference:
+def difference(metric: Metric, first: Sequence[object], second: Sequence[object], seed: int = 0) -> PairedDifference:
     """second - first."""
     a, b = metric.columns(first), metric.columns(second)
     n = a.shape[1]

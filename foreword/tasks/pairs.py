@@ -9,7 +9,7 @@ from pathlib import Path
 
 from foreword.basics.files import cache_folder, write_text
 from foreword.basics.messages import Fault
-from foreword.tasks.example import Unusable
+from foreword.tasks.example import UnusableExample
 from foreword.tasks.prompted.generation import Generation
 from foreword.tasks.task import Task, load
 
@@ -39,6 +39,6 @@ def _pairs(task: Task) -> list[tuple[str, str]]:
     for row in task.source_rows("train"):
         try:
             found.append((task.kind.requests(row)[0].query, task.kind.references(row)[0]))
-        except Unusable:
+        except UnusableExample:
             continue
     return found

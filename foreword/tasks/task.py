@@ -16,7 +16,7 @@ from foreword.basics.sections import Written, construct
 from foreword.basics.seeds import chance, number_of
 from foreword.basics.spec import Spec
 from foreword.tasks import LABELLED_KINDS, PROMPTED_KINDS, SOURCES
-from foreword.tasks.example import Unusable
+from foreword.tasks.example import UnusableExample
 from foreword.tasks.files import SPLITS, ExampleSource, Missing, SearchPath
 from foreword.tasks.hub import Hub
 from foreword.tasks.labelled.base import LabelledKind
@@ -120,7 +120,7 @@ class Task:
             try:
                 self.kind.requests(row)
                 found.append(Question(number, row))
-            except Unusable as reason:
+            except UnusableExample as reason:
                 reasons.append(f"example {number + 1} was left out: {reason}")
         if not found:
             raise Fault(f"{self.name} has no example that can be asked.", "; ".join(reasons[:3]))
@@ -140,7 +140,7 @@ class Task:
             try:
                 if self.kind.requests(row)[0].query != query:
                     chosen.append(self.kind.solved(row))
-            except Unusable:
+            except UnusableExample:
                 continue
             if len(chosen) == shots:
                 return FewShotPrompt(self.spec.description, tuple(chosen), self.spec.separator)
@@ -182,7 +182,7 @@ class Task:
             self.kind.requests(row)
         except TypeError as error:
             raise Fault(f"{error}.", where=self.place("request.choices")) from error
-        except Unusable:
+        except UnusableExample:
             pass  # other rows may be fine
 
 

@@ -13,7 +13,7 @@ Row = Mapping[str, Any]  # the fields of one example
 _PART = re.compile(r"\{\{|\}\}|\{([^{}]*)\}|[{}]")
 
 
-class NoField(KeyError):
+class MissingField(KeyError):
     """A template names a field that an example does not have."""
 
     def __init__(self, name: str):
@@ -36,22 +36,22 @@ def wrong(template: str) -> str:
     return ""
 
 
-def value(name: str, row: Mapping[str, Any]) -> Any:
+def value(name: str, row: Mapping[str, object]) -> object:
     """One field: `question`, `question.stem`, `choices.0`."""
     if "|" in name:  # the first of several names that the row has
         return value(next((one for one in name.split("|") if one.split(".")[0] in row), name.split("|")[0]), row)
-    found: Any = row
+    found: object = row
     for part in name.split("."):
         if isinstance(found, Mapping) and part in found:
             found = found[part]
         elif isinstance(found, (list, tuple)) and part.isdigit() and int(part) < len(found):
             found = found[int(part)]
         else:
-            raise NoField(name)
+            raise MissingField(name)
     return found
 
 
-def render(template: str, row: Mapping[str, Any]) -> str:
+def render(template: str, row: Mapping[str, object]) -> str:
     """The template with an example's fields in their places."""
 
     def put(part: re.Match[str]) -> str:
@@ -92,7 +92,7 @@ class Templated(Spec):
         for setting, name in self.fields(settings):
             try:
                 value(name, row)
-            except NoField:
+            except MissingField:
                 what = f"the rows have no column {name!r}.{did_you_mean(name, row)} Columns: {', '.join(row)}."
                 faults.append(Fault(what, where=place(setting)))
         if faults:

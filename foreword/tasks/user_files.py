@@ -84,7 +84,7 @@ def inferred(rows: Sequence[Row], kind: str = "", file: str = "") -> tuple[Label
         return found[0], f"{found[1]}; {kind}, as you said." if kind else f"{found[1]}: {found[0].in_words}."
     wanted = {name: LABELLED_KINDS.find(name).columns_in_words() for name in reversed(known)}
     needs = f"{kind} needs: {wanted[kind]}" if kind else f"Known are: {'; or '.join(wanted.values())}"
-    raise _unsaid(columns, "learned", f". {needs}", file)
+    raise _missing_column(columns, "learned", f". {needs}", file)
 
 
 def to_answer(rows: Sequence[Row], kinds: Sequence[str], file: str = "") -> LabelledKind:
@@ -92,7 +92,7 @@ def to_answer(rows: Sequence[Row], kinds: Sequence[str], file: str = "") -> Labe
     if found := _fitting(Columns([{**UNANSWERED, **row} for row in rows[:1]], asked=True), kinds):
         return found[0]
     wanted = "; or ".join(LABELLED_KINDS.find(kind).columns_in_words(False) for kind in kinds)
-    raise _unsaid(Columns(rows), "read", f": {wanted}", file)
+    raise _missing_column(Columns(rows), "read", f": {wanted}", file)
 
 
 def _fitting(columns: Columns, kinds: Sequence[str]) -> tuple[LabelledKind, str] | None:
@@ -100,7 +100,7 @@ def _fitting(columns: Columns, kinds: Sequence[str]) -> tuple[LabelledKind, str]
     return next(filter(None, tried), None)
 
 
-def _unsaid(columns: Columns, what: str, needs: str, file: str) -> Fault:
+def _missing_column(columns: Columns, what: str, needs: str, file: str) -> Fault:
     there = ", ".join(map(repr, columns.rows[0]))
     said = f"the columns {there} do not say what is to be {what}.{columns.mistyped()}"
     return Fault(said, f"Name them in the first line{needs}.", where=f"{file}:1")

@@ -76,7 +76,7 @@ def of_file(path: Path, ending: str, column: str, lines: Lines, first: Callable[
         raise Fault(f"{path}: dialogues are read from .jsonl and from plain lines, not from {ending}.")
     packed = ending.endswith((".gz", ".zst"))
     there = compressed.lines(path) if packed else lines(path)
-    rows: Iterator[tuple[int, Any]]
+    rows: Iterator[tuple[int, object]]
     form: Form
     if ending.startswith(".jsonl"):
         rows, form = json_rows(there), partial(of_row, column=column)
@@ -133,7 +133,7 @@ def _weighted(line: str) -> list[str]:
     return [turn for side in line.split("\t") for turn in side.split(" EOS ")]
 
 
-def _said(turn: Any, number: int) -> str:
+def _said(turn: object, number: int) -> str:
     found = next((turn[key] for key in SAID if key in turn), None) if isinstance(turn, dict) else turn
     if not isinstance(found, str):
         raise Fault(
@@ -142,7 +142,7 @@ def _said(turn: Any, number: int) -> str:
     return found
 
 
-def _speakers(turns: list[Any]) -> tuple[str, ...]:
+def _speakers(turns: list[object]) -> tuple[str, ...]:
     """Who says each turn, if all turns name somebody."""
     named = [next((str(turn[key]) for key in WHO if key in turn), "") for turn in turns if isinstance(turn, dict)]
     return tuple(named) if all(named) and len(named) == len(turns) else ()

@@ -23,7 +23,7 @@ ROWS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".csv", ".parquet")
 ENDINGS = PLAIN + ROWS
 # given by name, a file with any other ending is read as plain text, except these, which surely are not
 NOT_TEXT = (".gz", ".zst", ".zip", ".bz2", ".xz", ".tar", ".json", ".pdf", ".docx", ".npy", ".bin", ".safetensors")
-WAYS = ("auto", "file", "line", "paragraph", "dialogues")
+DOCUMENT_RULES = ("auto", "file", "line", "paragraph", "dialogues")
 
 WHOLE = 64 * 2**10  # "auto": a plain file up to this size is one document
 PIECE = 16 * 2**10  # a larger one is cut at blank lines into pieces of about this size,
@@ -114,10 +114,10 @@ def units(
     paths: Sequence[Path], documents: str = "auto", column: str = "text", unit_bytes: int = 32 * 2**20
 ) -> list[Unit]:
     """The files under `paths` in sorted order, grouped or cut into units of about `unit_bytes`."""
-    if documents not in WAYS:
+    if documents not in DOCUMENT_RULES:
         raise Fault(
-            f"{documents!r} is not a way to cut text into documents.{did_you_mean(documents, WAYS)}",
-            f"The ways: {', '.join(WAYS)}.",
+            f"{documents!r} is no rule for cutting text into documents.{did_you_mean(documents, DOCUMENT_RULES)}",
+            f"The rules: {', '.join(DOCUMENT_RULES)}.",
         )
     found = files(paths)
     if not any(size for _, size in found):

@@ -148,7 +148,7 @@ def posts(unit: Unit) -> Iterator[Post]:
     return each(unit, _post)
 
 
-def each(unit: Unit, make: Callable[[Any, int], Made]) -> Iterator[Made]:
+def each(unit: Unit, make: Callable[[object, int], Made]) -> Iterator[Made]:
     """What `make` makes of each row, given its number, of a unit."""
     path = Path(unit.files[0])
     packed = _packed(path)
@@ -169,7 +169,7 @@ def _packed(path: Path) -> bool:
     return path.name.lower().endswith((".zst", ".gz"))
 
 
-def _post(row: Any, number: int) -> Post:
+def _post(row: object, number: int) -> Post:
     if not isinstance(row, dict) or "id" not in row or not ("body" in row or "title" in row):
         raise RowFault(
             number,

@@ -15,7 +15,7 @@ from foreword.basics.shards import Workers
 from foreword.basics.unfinished import Unfinished, settings_key
 from foreword.text.reading import Unit
 from foreword.text.reddit import MOST_TURNS, Post, Threads, communities, posts, units
-from foreword.text.reply_rules import OFTEN, Blandness, JudgedSieve, Rule, rules
+from foreword.text.reply_rules import OFTEN, Blandness, CachedReplyFilter, Rule, rules
 
 FORMAT = 1
 GROUP = 20_000  # replies that are judged at a time
@@ -56,7 +56,7 @@ def reddit_corpus(
         groups = [pairs[start : start + GROUP] for start in range(0, len(pairs), GROUP)]
         judge = ReplyJudge(wanted.language, wanted.offensive, _blandness(pairs, wanted.often))
         reasons = [one for some in unfinished.map(pool, "judging", judge, groups, here=small) for one in some]
-        sieve = JudgedSieve([], judged={pair: found for pair, found in zip(pairs, reasons) if found})
+        sieve = CachedReplyFilter([], judged={pair: found for pair, found in zip(pairs, reasons) if found})
         kept = _write(out, threads, sieve, wanted.turns)
         shutil.rmtree(unfinished.folder)
     return {
@@ -119,7 +119,7 @@ def _blandness(pairs: list[Pair], often: int) -> Blandness:
     return bland.settled()
 
 
-def _write(out: Path, threads: Threads, sieve: JudgedSieve, turns: int) -> int:
+def _write(out: Path, threads: Threads, sieve: CachedReplyFilter, turns: int) -> int:
     """How many dialogues have something to learn."""
     kept = 0
 

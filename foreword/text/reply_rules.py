@@ -129,7 +129,7 @@ class Blandness:
         self.seen: Counter[tuple[str, ...]] = Counter()
 
     def count(self, reply: str) -> None:
-        self.seen.update(_threes(reply))
+        self.seen.update(_trigrams(reply))
         if len(self.seen) > PRUNED_AT:
             self.seen = Counter({three: times for three, times in self.seen.items() if times > 1})
 
@@ -140,12 +140,12 @@ class Blandness:
         return found
 
     def __call__(self, source: str, reply: str) -> str:
-        threes = _threes(reply)
+        threes = _trigrams(reply)
         frequent = sum(self.seen[three] > self.often for three in threes)
         return "bland" if threes and frequent >= self.share * len(threes) else ""
 
 
-def _threes(text: str) -> list[tuple[str, ...]]:
+def _trigrams(text: str) -> list[tuple[str, ...]]:
     found = words(text)
     return list(zip(found, found[1:], found[2:]))
 
@@ -157,7 +157,7 @@ def rules(language: str = "en", phrases: Sequence[str] = ()) -> list[Rule]:
 
 
 @dataclass
-class Sieve:
+class ReplyFilter:
     """The rules applied to dialogues, and how often each had a reason."""
 
     rules: Sequence[Rule]
@@ -181,7 +181,7 @@ class Sieve:
 
 
 @dataclass
-class JudgedSieve(Sieve):
+class CachedReplyFilter(ReplyFilter):
     """A sieve that looks up what was found before, reply by reply: one that lies in many paths is judged once."""
 
     judged: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)  # only replies that have a reason

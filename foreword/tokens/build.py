@@ -161,9 +161,9 @@ class StorePlan:
         return content
 
     def check(self, tokenizer: Tokenizer | TokenizerSpec) -> None:
-        if strange := [split for split in self.given if split and split not in SPLITS]:
+        if invalid := [split for split in self.given if split and split not in SPLITS]:
             raise Fault(
-                f"there is no split {strange[0]!r}.{did_you_mean(strange[0], SPLITS)}", f"Splits: {', '.join(SPLITS)}."
+                f"there is no split {invalid[0]!r}.{did_you_mean(invalid[0], SPLITS)}", f"Splits: {', '.join(SPLITS)}."
             )
         if not self.given:
             raise Fault("there is no text to make a store of.", "Give text, or text for --train, --valid and --test.")
@@ -213,8 +213,8 @@ def _tidy(out: Path) -> None:
     """Remove what only unfinished work needs. After the rename: before it, a kill would leave nothing to go on from."""
     (out / "plan.json").unlink()
     shutil.rmtree(out / "done")
-    for scrap in [*out.glob("*/*.rows.npy"), *out.glob("*/*-*.counts.npy")]:
-        scrap.unlink()
+    for leftover in [*out.glob("*/*.rows.npy"), *out.glob("*/*-*.counts.npy")]:
+        leftover.unlink()
 
 
 def _existing(out: Path, key: str) -> StoreContent:

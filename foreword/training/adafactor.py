@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from foreword.networks.base import Model
-from foreword.parts.attention import Stacked
+from foreword.parts.attention import StackedLinear
 from foreword.training.optimizers import OptimizerSpec
 from foreword.training.ranks import gather, local, share, whole
 
@@ -24,7 +24,7 @@ class AdafactorSpec(OptimizerSpec):
     least: float = 1e-3  # what a tensor's size counts as, at the least
 
     def build(self, model: Model) -> list[Optimizer]:
-        pieces = {id(part.weight): part.pieces for part in model.modules() if isinstance(part, Stacked)}
+        pieces = {id(part.weight): part.pieces for part in model.modules() if isinstance(part, StackedLinear)}
         every = [parameter for parameter in model.parameters() if parameter.requires_grad]
         return [
             Adafactor(

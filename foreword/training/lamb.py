@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from foreword.networks.base import Model
-from foreword.parts.attention import Stacked
+from foreword.parts.attention import StackedLinear
 from foreword.training.optimizers import OptimizerSpec
 from foreword.training.ranks import gather, local, share
 
@@ -24,7 +24,7 @@ class Lamb(OptimizerSpec):
     weight_decay: float = 0.01
 
     def build(self, model: Model) -> list[Optimizer]:
-        pieces = {id(part.weight): part.pieces for part in model.modules() if isinstance(part, Stacked)}
+        pieces = {id(part.weight): part.pieces for part in model.modules() if isinstance(part, StackedLinear)}
         every = [(p, pieces.get(id(p), 1)) for p in model.parameters() if p.requires_grad]
         return [LambOptimizer(every, self.learning_rate, self.betas, self.epsilon, self.weight_decay)]
 

@@ -35,7 +35,7 @@ def processes_that_fit(parameters: int) -> int:
 
 
 @dataclass
-class Kept:
+class SavedForBackward:
     """Storages that a forward pass keeps for the backward pass, beside the weights."""
 
     weights: set[int]
@@ -53,9 +53,9 @@ class Kept:
 
 
 @contextmanager
-def kept_for_backward(parameters: Iterable[Tensor]) -> Iterator[Kept]:
+def kept_for_backward(parameters: Iterable[Tensor]) -> Iterator[SavedForBackward]:
     """Counts what passes inside keep. Works on tensors without numbers too."""
-    kept = Kept({parameter.untyped_storage()._cdata for parameter in parameters})
+    kept = SavedForBackward({parameter.untyped_storage()._cdata for parameter in parameters})
     with torch.autograd.graph.saved_tensors_hooks(kept.note, lambda tensor: tensor):
         yield kept
 

@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 
 from foreword.basics.spec import Spec
 from foreword.networks.base import Model
-from foreword.parts.attention import Stacked
+from foreword.parts.attention import StackedLinear
 from foreword.training.ranks import gather, local, share
 
 
@@ -159,7 +159,7 @@ class MuonAndAdam(OptimizerSpec):
     def _matrices(self, model: Model) -> list[tuple[Tensor, int]]:
         """Each with the number of maps it stacks."""
         linear = [part for part in model.network.modules() if isinstance(part, nn.Linear)]
-        return [(part.weight, part.pieces if isinstance(part, Stacked) else 1) for part in linear]
+        return [(part.weight, part.pieces if isinstance(part, StackedLinear) else 1) for part in linear]
 
 
 class Muon(Optimizer):

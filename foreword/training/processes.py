@@ -55,7 +55,7 @@ def join(shard: bool = False, cuda: bool = False) -> Ranks:
         except (dist.DistError, RuntimeError) as error:
             raise _unreachable(error) from error
         if rank():
-            progress.hush()
+            progress.silence()
             sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         _ranks = (Shards if shard else Replicas)(rank(), world, neighbours)
     return _ranks
@@ -128,12 +128,12 @@ def tell(fault: Fault) -> int:
         if rank():  # what all of them met is told by the first
             with contextlib.suppress(dist.DistError):
                 store.wait(["told"], TELLING)
-        told = store.compare_set("told", "", own).decode()
+        announced = store.compare_set("told", "", own).decode()
     except (dist.DistError, RuntimeError, OSError, Unreachable):  # the store went with whoever kept it
-        told = own
-    if told == own:
+        announced = own
+    if announced == own:
         print(f"rank {rank()}: {fault}" if rank() else fault, file=sys.stderr, flush=True)
-    return int(told.split()[1])
+    return int(announced.split()[1])
 
 
 def gone(error: BaseException) -> RunFailed | None:

@@ -61,7 +61,7 @@ class Ranks:
         """What each rank says."""
         return [value]
 
-    def pulse(self, stopping: bool, cores: bool = False) -> tuple[float, bool]:
+    def shared_clock(self, stopping: bool, cores: bool = False) -> tuple[float, bool]:
         """The time by the first rank's clock, or the work of all ranks' cores, and whether any rank was asked to stop."""
         return time.process_time() if cores else time.monotonic(), stopping
 
@@ -156,7 +156,7 @@ class Replicas(Ranks):
     def agree(self, decision: bool) -> bool:
         return bool(self.sum(torch.tensor([decision and self.rank == 0]))[0])
 
-    def pulse(self, stopping: bool, cores: bool = False) -> tuple[float, bool]:
+    def shared_clock(self, stopping: bool, cores: bool = False) -> tuple[float, bool]:
         mine = time.process_time() if cores else 0.0 if self.rank else time.monotonic()
         now, asked = self.sum(torch.tensor([mine, stopping], dtype=torch.float64))
         return float(now), bool(asked)

@@ -35,7 +35,7 @@ class Schedule(Spec):
             return min(1.0, max(done, 1e-3))
         end = self.until if not isinstance(self.until, str) else _tokens_share(self.until, spent, tokens)
         left = (spent - share) / max(end - share, 1e-9)
-        return self.floor + (1.0 - self.floor) * self.way_down(step, min(max(left, 0.0), 1.0))
+        return self.floor + (1.0 - self.floor) * self.decayed(step, min(max(left, 0.0), 1.0))
 
     def _warmed(self, step: int, spent: float, tokens: int) -> float | None:
         """How much of the warm-up is done; nothing once it is over."""
@@ -53,21 +53,21 @@ class Schedule(Spec):
             return self.warmup
         return min(0.99, self.warmup * spent / step) if step else float(self.warmup > 0) * 1e-9
 
-    def way_down(self, step: int, done: float) -> float:
+    def decayed(self, step: int, done: float) -> float:
         raise TypeError(f"{type(self).__name__} has no way down.")
 
 
 class Constant(Schedule):
     kind: Literal["constant"] = "constant"
 
-    def way_down(self, step: int, done: float) -> float:
+    def decayed(self, step: int, done: float) -> float:
         return 1.0
 
 
 class Linear(Schedule):
     kind: Literal["linear"] = "linear"
 
-    def way_down(self, step: int, done: float) -> float:
+    def decayed(self, step: int, done: float) -> float:
         return 1.0 - done
 
 
@@ -86,7 +86,7 @@ class Halving(Constant):
 class Cosine(Schedule):
     kind: Literal["cosine"] = "cosine"
 
-    def way_down(self, step: int, done: float) -> float:
+    def decayed(self, step: int, done: float) -> float:
         return 0.5 * (1.0 + math.cos(math.pi * done))
 
 
@@ -100,7 +100,7 @@ class WarmDown(Schedule):
         wrong = [] if 0 < self.share <= 1 else [("share", f"share must lie between 0 and 1 (it says {self.share}).")]
         return super().faults() + wrong
 
-    def way_down(self, step: int, done: float) -> float:
+    def decayed(self, step: int, done: float) -> float:
         return min(1.0, (1.0 - done) / self.share)
 
 
@@ -118,7 +118,7 @@ class InverseRoot(Schedule):
             return super().faults()
         return [("warmup", "inverse_root needs a warm-up in whole steps, at least 1.")]
 
-    def way_down(self, step: int, done: float) -> float:
+    def decayed(self, step: int, done: float) -> float:
         warmup = float(self.warmup)
         return math.sqrt(warmup / max(step + 1, warmup))
 
@@ -129,7 +129,7 @@ class Inverse(Schedule):
     kind: Literal["inverse"] = "inverse"
     decay: float
 
-    def way_down(self, step: int, done: float) -> float:
+    def decayed(self, step: int, done: float) -> float:
         return 1.0 / (1.0 + self.decay * step)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from foreword.basics.budget import Budget
-from foreword.batches.stream import Ahead, Stream
+from foreword.batches.stream import Prefetched, Stream
 from foreword.training.learner import Learner, StepReport
 
 
@@ -28,7 +28,7 @@ class Progress:
 
 
 @dataclass
-class Duty:
+class ScheduledAction:
     """Something to do from time to time: after `period` (a share of the budget, or a budget of its own)."""
 
     period: float | str
@@ -47,7 +47,7 @@ class Trainer:
     def __init__(
         self,
         learner: Learner,
-        stream: Stream | Ahead,
+        stream: Stream | Prefetched,
         budget: Budget,
         progress: Progress | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -56,7 +56,7 @@ class Trainer:
         self.learner, self.stream, self.budget, self.clock = learner, stream, budget, clock
         self.passes = passes if budget.unit == "seconds" else None
         self.progress = progress or Progress()
-        self.duties: list[Duty] = []
+        self.duties: list[ScheduledAction] = []
         self.watch: Callable[[Progress, float, StepReport], None] = lambda progress, spent, report: None
         self.held_out: Callable[[], Iterable[Any]] = tuple
         self.stopping = False
@@ -93,10 +93,10 @@ class Trainer:
         self.learner.finish(self.held_out())
         return True
 
-    def _times_due(self, duty: Duty) -> int:
+    def _times_due(self, duty: ScheduledAction) -> int:
         return duty.times_due(self.progress, self.spent(), self.stream.epochs(self.progress.step))
 
-    def record(self) -> dict[str, Any]:
+    def record(self) -> dict[str, object]:
         """The mean of what was reported since the last record; what only some steps report is a mean over those."""
         pending, self.progress.pending = self.progress.pending, []
         reported = {name: [values[name] for values in pending if name in values] for each in pending for name in each}

@@ -29,7 +29,7 @@ from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.labelled_run import opened
 from foreword.transfer.predict import Predictor
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 
 MOST_ASKED = 2000  # test examples of the control
 FOLDS = 3
@@ -94,14 +94,16 @@ def bag_of(model: Model, tokenizer: Tokenizer) -> baselines.Embed:
     return vectors
 
 
-def can_recommend(run: RunFolder, task: LabelledTask, how: Tuning) -> bool:
+def can_recommend(run: RunFolder, task: LabelledTask, how: FinetuneSettings) -> bool:
     """A small network, texts that a regression can be fitted to, and neither too few labels to tell nor too many to wait."""
     width = getattr(trunk_of(run.recipe().network), "width", PUBLISHED)
     labels = how.labels or len(groups(task.train))
     return width < PUBLISHED and baselines.fits_texts(task.kind) and LABELS[0] <= labels <= LABELS[1]
 
 
-def recommended(model: str | Path, task: LabelledTask, how: Tuning, hardware: Hardware | None = None) -> JsonObject:
+def recommended(
+    model: str | Path, task: LabelledTask, how: FinetuneSettings, hardware: Hardware | None = None
+) -> JsonObject:
     """Each third of the labels judged by what learned from the others: the network, TF-IDF, and a bag of its token vectors."""
     task, start = label_subset(task, how.labels, how.seed), opened(model, how)
     assert isinstance(start.model, Model)
@@ -135,8 +137,13 @@ def recommended(model: str | Path, task: LabelledTask, how: Tuning, hardware: Ha
 
 
 def _answers(
-    model: str | Path, part: LabelledTask, how: Tuning, start: Model, tokenizer: Tokenizer, hardware: Hardware | None
-) -> dict[str, Sequence[Any]]:
+    model: str | Path,
+    part: LabelledTask,
+    how: FinetuneSettings,
+    start: Model,
+    tokenizer: Tokenizer,
+    hardware: Hardware | None,
+) -> dict[str, Sequence[object]]:
     with tempfile.TemporaryDirectory() as folder:
         run = finetune(model, part, Path(folder) / "fold", replace(how, labels=None), hardware)
         found: dict[str, Sequence[Any]] = {"the network": [row["answer"] for row in read_predictions(run.path)]}

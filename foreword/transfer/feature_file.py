@@ -31,8 +31,8 @@ def write(path: Path, form: str, texts: Sequence[str], layers: Sequence[Sequence
     """Arrays named 0, 1, ...; and `sentence_to_index`, which says in JSON which text is which, as AllenNLP's files of ELMo do."""
     if path.exists():
         raise Fault(f"{path} is already there.", "Choose another --out.")
-    if strange := next((one for one in layers if len({layer.shape for layer in one}) > 1), None):
-        widths = ", ".join(str(layer.shape[1]) for layer in strange)
+    if invalid := next((one for one in layers if len({layer.shape for layer in one}) > 1), None):
+        widths = ", ".join(str(layer.shape[1]) for layer in invalid)
         raise Fault(f"its layers have different widths ({widths}): they do not fit one array.")
     index = json.dumps({text: str(number) for number, text in enumerate(texts)}, ensure_ascii=False)
     arrays = {str(number): np.stack(list(one)) for number, one in enumerate(layers)}

@@ -12,12 +12,12 @@ RATE = 1e-3  # Adam, at a constant rate: AllenNLP's configuration of ELMo for na
 
 def over(network: JsonObject, words: str) -> JsonObject:
     """The settings of a network that freezes this one, or what this one froze, and reads its layers."""
-    combine, reader = ways(words)
+    combine, reader = layers_and_reader(words)
     trunk = network.get("trunk", network)
     return {"kind": "features", "trunk": trunk, "combine": combine, "reader": {"kind": reader}}
 
 
-def ways(words: str) -> tuple[str, str]:
+def layers_and_reader(words: str) -> tuple[str, str]:
     """'concat-4:bilstm' -> which layers, and who reads them; what is not said is mix and linear."""
     combine, reader = "mix", "linear"
     for word in words.split(":"):
@@ -36,7 +36,7 @@ def ways(words: str) -> tuple[str, str]:
 
 def check_texts(words: str, task: LabelledTask) -> None:
     """A reader of two texts needs two."""
-    _, reader = ways(words)
+    _, reader = layers_and_reader(words)
     if len(task.learn.reads) < READERS.find(reader).texts:
         raise Fault(f"--features {words}: {reader} aligns two texts, and {task.name} is {task.learn.in_words}.")
 

@@ -8,7 +8,7 @@ from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.runs.folder import RunFolder
 from foreword.runs.loop import RunLoop
 from foreword.tasks.labelled_task import LabelledTask
@@ -18,7 +18,7 @@ from foreword.transfer.encoding import UNLIMITED, input_format_of
 from foreword.transfer.initial_weights import continued_objective
 from foreword.transfer.kinds import learned_as
 from foreword.transfer.labelled_run import completed, labelled_run, opened
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 
 # Radford et al. 2018, section 4.1; Devlin et al. 2018, appendix A.3; Yang et al. 2019, on SQuAD
 RATES = {"last": 6.25e-5, "first": 5e-5, "end": 3e-5, "text": 1e-3}
@@ -27,7 +27,7 @@ DROPOUT = 0.1  # before the last layer of the head, in both
 EVALUATIONS = 10  # of a run at most: an epoch of few labels is a step or two, and dev is not
 
 
-def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
+def recipe_for(loaded: LoadedFolder, task: LabelledTask, how: FinetuneSettings) -> Recipe:
     """The pretrained model's recipe, with the task in the place of what it was pretrained for."""
     how.check()
     input_format = input_format_of(loaded.recipe)
@@ -71,14 +71,18 @@ def recipe_for(loaded: Loaded, task: LabelledTask, how: Tuning) -> Recipe:
 
 
 def finetune(
-    model: str | Path, task: LabelledTask, out: Path, how: Tuning | None = None, hardware: Hardware | None = None
+    model: str | Path,
+    task: LabelledTask,
+    out: Path,
+    how: FinetuneSettings | None = None,
+    hardware: Hardware | None = None,
 ) -> RunFolder:
     """Fine-tune until the epochs are over. A run that stopped before goes on from its last checkpoint."""
-    return completed(finetune_run(model, task, RunFolder(out), how or Tuning(), hardware), model)
+    return completed(finetune_run(model, task, RunFolder(out), how or FinetuneSettings(), hardware), model)
 
 
 def finetune_run(
-    model: str | Path, task: LabelledTask, run: RunFolder, how: Tuning, hardware: Hardware | None = None
+    model: str | Path, task: LabelledTask, run: RunFolder, how: FinetuneSettings, hardware: Hardware | None = None
 ) -> RunLoop:
     """All is there to begin, and nothing written."""
     loaded = opened(model, how)

@@ -25,7 +25,7 @@ from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.labelled_run import opened
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 
 CUT = 600  # characters of a text that a page shows
 WORST = 8  # mistakes on a page
@@ -88,7 +88,7 @@ def _trained_on(task: LabelledTask, passport: Mapping[str, Any]) -> LabelledTask
 
 
 @dataclass(frozen=True)
-class Beside:
+class BaselineComparison:
     """A baseline, and how much better the model is on the same test examples."""
 
     baseline: Baseline
@@ -106,12 +106,12 @@ class Beside:
         }
 
 
-def _bag(task: LabelledTask, passport: Mapping[str, Any], predicted: Sequence[Any]) -> list[Beside]:
+def _bag(task: LabelledTask, passport: Mapping[str, Any], predicted: Sequence[Any]) -> list[BaselineComparison]:
     """The mean of the token vectors that the model began with, read by a regression: what is there without any context."""
     path, tuning = Path(passport["start"]["path"]), passport.get("tuning", {})
     if not fits_texts(task.kind) or not path.exists() or len(task.train) > MOST:
         return []
-    how = Tuning(network=tuning.get("network", ""), settings=tuple(tuning.get("settings", ())))
+    how = FinetuneSettings(network=tuning.get("network", ""), settings=tuple(tuning.get("settings", ())))
     start = opened(path, how)
     if not isinstance(start.model, Model) or start.tokenizer is None:
         return []
@@ -122,17 +122,17 @@ def _bag(task: LabelledTask, passport: Mapping[str, Any], predicted: Sequence[An
         say(f"no baseline on token vectors: {fault.what}")
         return []
     mine, theirs = measure.judge(task.test, predicted), measure.judge(task.test, bag.predictions)
-    return [Beside(bag, difference(measure.metric, theirs, mine))] if mine and theirs else []
+    return [BaselineComparison(bag, difference(measure.metric, theirs, mine))] if mine and theirs else []
 
 
-def compared(task: LabelledTask, predicted: Sequence[Any]) -> list[Beside]:
+def compared(task: LabelledTask, predicted: Sequence[object]) -> list[BaselineComparison]:
     """One answer to everything, and the best of a few seconds without a network, beside the predictions."""
     measure = task.measure
     mine, found = measure.judge(task.test, predicted), []
     for one in simple_baselines(task):
         theirs = measure.judge(task.test, one.predictions)
         if mine and theirs:
-            found.append(Beside(one, difference(measure.metric, theirs, mine)))
+            found.append(BaselineComparison(one, difference(measure.metric, theirs, mine)))
     return found
 
 
@@ -170,7 +170,7 @@ def rows_of(scores: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, ...]]:
     return found
 
 
-def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]], beside: Sequence[Beside]) -> str:
+def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]], beside: Sequence[BaselineComparison]) -> str:
     name = task.metrics[0]
     one = scores["test"][name]
     bounds = between(task.measure.metric, one["interval"])
@@ -187,7 +187,7 @@ def _result(task: LabelledTask, scores: Mapping[str, Mapping[str, Any]], beside:
     return f"{found}; {others}: {verdict}"
 
 
-def _answers(task: LabelledTask, name: str, rows: Sequence[Mapping[str, Any]]) -> list[Section]:
+def _answers(task: LabelledTask, name: str, rows: Sequence[Mapping[str, object]]) -> list[Section]:
     before = f"{name}: " if name else ""
     plot, wrong = transfer_kind_of(task.kind).plot(task, [row["answer"] for row in rows]), mistakes(task, rows)
     return [
@@ -196,7 +196,7 @@ def _answers(task: LabelledTask, name: str, rows: Sequence[Mapping[str, Any]]) -
     ]
 
 
-def mistakes(task: LabelledTask, rows: Sequence[Mapping[str, Any]], most: int = WORST) -> list[Sample]:
+def mistakes(task: LabelledTask, rows: Sequence[Mapping[str, object]], most: int = WORST) -> list[Sample]:
     """Where it was wrong and most confident, or furthest from the label. `rows`: lines of predictions.jsonl."""
     kind, found = transfer_kind_of(task.kind), []
     for example, row in zip(task.test, rows, strict=True):

@@ -23,7 +23,7 @@ from foreword.tasks.labelled_task import unlabelled as read_unlabelled
 from foreword.text.reading import documents
 from foreword.tokens.store import TokenStore
 from foreword.transfer.label_subset import label_subset
-from foreword.transfer.vector_classifier import Scale, VectorClassifier, fitted, opened, save, taught_itself
+from foreword.transfer.vector_classifier import Scale, VectorClassifier, fitted, opened, save, self_trained
 from foreword.vectors.words import WordVectors, config_of
 
 COUNTS, WORDS, ALONE = "TF-IDF of words and characters", "TF-IDF", "without self-training"
@@ -93,7 +93,7 @@ def drawn(model: Path, task: LabelledTask, wish: LabelledFit, seed: int, more: S
     if made.counts.chinese:
         del beside[COUNTS]
     if more:
-        made, (alone, taught) = taught_itself(teacher, texts, labels, more, seed)
+        made, (alone, taught) = self_trained(teacher, texts, labels, more, seed)
         verdict = "not used" if made is teacher else "used"
         notes.append(f"self-training is {verdict}: {taught:.1%} right in cross-validation, {alone:.1%} without it.")
         beside = {ALONE: teacher, **beside}

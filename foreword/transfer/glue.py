@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from foreword.basics.files import write_text
 from foreword.basics.messages import Fault
@@ -20,7 +19,7 @@ from foreword.transfer import finetune_report
 from foreword.transfer.finetune import finetune
 from foreword.transfer.multitask import folder_of
 from foreword.transfer.predict import Predictor
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 
 GLUE = "glue"
 HEAD = ("task", "metrics", "score on test", "baselines", "predictions")
@@ -32,7 +31,9 @@ def tasks() -> list[Task]:
     return [one for one in every if one.spec.submission and one.spec.submission.benchmark == GLUE]
 
 
-def report(model: Path, out: Path, data: Path | None, how: Tuning, hardware: Hardware | None = None) -> Report:
+def report(
+    model: Path, out: Path, data: Path | None, how: FinetuneSettings, hardware: Hardware | None = None
+) -> Report:
     """Every task in a run of its own below `out`; what is finished is not done again."""
     rows, scores, missing, runs = [HEAD], dict[str, float](), list[str](), dict[str, str]()
     for known in tasks():
@@ -97,7 +98,7 @@ def submit(run: RunFolder, task: LabelledTask, asked: Submission, known: Task, f
     return done
 
 
-def as_written(task: LabelledTask, answer: Any) -> str:
+def as_written(task: LabelledTask, answer: object) -> str:
     """An answer in the words of the published files."""
     if isinstance(task.learn, ClassLabels) and answer in task.learn.names.values():
         return next(said for said, meant in task.learn.names.items() if meant == answer)

@@ -13,7 +13,7 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, Faults
 from foreword.basics.seeds import number_of
 from foreword.exchange.family import task_of
-from foreword.exchange.hugging_face import Loaded, network_of
+from foreword.exchange.hugging_face import LoadedFolder, network_of
 from foreword.networks.base import Model
 from foreword.networks.features import Features
 from foreword.objectives.by_task import ByTask
@@ -27,7 +27,7 @@ KEPT = 2**30  # bytes of what a frozen trunk says of examples, which then need n
 
 
 def initial_model(
-    recipe: Recipe, loaded: Loaded, tokenizer: Tokenizer, init: str = "pretrained", layers: int | None = None
+    recipe: Recipe, loaded: LoadedFolder, tokenizer: Tokenizer, init: str = "pretrained", layers: int | None = None
 ) -> Model:
     """A model of the recipe. Its head, and specials that the tokenizer has got, are drawn from the seed."""
     spec = recipe.training
@@ -44,7 +44,7 @@ def initial_model(
     return model
 
 
-def continued_objective(loaded: Loaded, fresh: FromExamples) -> FromExamples:
+def continued_objective(loaded: LoadedFolder, fresh: FromExamples) -> FromExamples:
     """The objective that the model was fine-tuned by before, if it has the same answers to give; else the fresh one."""
     said = task_of(loaded.recipe)
     alike = isinstance(said, type(fresh)) and all(
@@ -71,9 +71,9 @@ def _heads(recipe: Recipe) -> dict[str, tuple[str, tuple[str, ...]]]:
 
 
 def _take_over(
-    model: Model, loaded: Loaded, tokenizer: Tokenizer, layers: int | None, replaced: tuple[str, ...]
+    model: Model, loaded: LoadedFolder, tokenizer: Tokenizer, layers: int | None, replaced: tuple[str, ...]
 ) -> None:
-    theirs, mine = _theirs(model, loaded), model.weights()
+    theirs, mine = _matching_weights(model, loaded), model.weights()
     known = 0 if loaded.tokenizer is None else len(loaded.tokenizer)
     new = [token for token in map(tokenizer.special, tokenizer.specials) if token >= known]
     tables = model.network.tables()
@@ -102,7 +102,7 @@ def _take_over(
         _pooler(model, loaded)
 
 
-def _theirs(model: Model, loaded: Loaded) -> dict[str, Tensor]:
+def _matching_weights(model: Model, loaded: LoadedFolder) -> dict[str, Tensor]:
     """What is given, by the names it has in the model. A head that read a network does not read a mix of its layers."""
     given = network_of(loaded).weights()
     if not isinstance(model.network, Features) or isinstance(network_of(loaded).network, Features):
@@ -120,7 +120,7 @@ def _fits(given: Tensor, weight: Tensor, grown: bool, positions: bool) -> bool:
     return given.shape[1:] == weight.shape[1:] and length
 
 
-def _pooler(model: Model, loaded: Loaded) -> None:
+def _pooler(model: Model, loaded: LoadedFolder) -> None:
     """The dense layer that a pretrained model has already learned to read sentences with, whichever head it was in."""
     theirs = network_of(loaded).heads
     pools = {name: head.pool for name, head in model.heads.items() if getattr(head, "pool", None) is not None}
@@ -135,8 +135,8 @@ def _pooler(model: Model, loaded: Loaded) -> None:
 def _shuffle(network: nn.Module, seed: int) -> None:
     """The same numbers in every weight, each in another place: what is left is their size, not what was learned."""
     for name, weight in network.named_parameters():
-        dice = torch.Generator().manual_seed(number_of("shuffle", seed, name))
-        order = torch.randperm(weight.numel(), generator=dice)
+        rng = torch.Generator().manual_seed(number_of("shuffle", seed, name))
+        order = torch.randperm(weight.numel(), generator=rng)
         with torch.no_grad():
             weight.copy_(weight.flatten()[order].view_as(weight))
 

@@ -74,7 +74,7 @@ def shared_out(sizes: list[int], count: int) -> list[int]:
 # --- a control: nothing can be learned from these labels --------------------------------------------------------------
 
 
-def exchanged(task: LabelledTask, seed: int) -> LabelledTask:
+def with_permuted_labels(task: LabelledTask, seed: int) -> LabelledTask:
     """The same training examples and the same labels, which of them is whose left to chance."""
     labels = task.learn.shuffled_labels(task.train, chance(number_of("exchanged", seed)))
     train = tuple(replace(example, label=label) for example, label in zip(task.train, labels, strict=True))

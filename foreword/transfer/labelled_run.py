@@ -19,7 +19,7 @@ from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import Examples
 from foreword.exchange import electra, hugging_face
 from foreword.exchange.family import task_of
-from foreword.exchange.hugging_face import Loaded, network_of
+from foreword.exchange.hugging_face import LoadedFolder, network_of
 from foreword.networks.base import Model
 from foreword.networks.generator_discriminator import GeneratorDiscriminator
 from foreword.objectives.by_task import ByTask
@@ -40,14 +40,14 @@ from foreword.transfer.kinds.base import TransferKind, prediction_record
 from foreword.transfer.label_subset import label_subset
 from foreword.transfer.model_card import card, shared_card
 from foreword.transfer.over_vectors import network_over
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from foreword.vectors.words import is_vectors
 
 FEW = 100  # steps: below, a network has hardly moved (Mosbach et al. 2021 take far more)
 
 
 @dataclass(frozen=True)
-class Subject:
+class TaskInTraining:
     """One of the tasks, ready to be learned and asked."""
 
     name: str  # in the run; empty where it is the only one
@@ -82,7 +82,7 @@ class Subject:
         return f"{len(self.task.train):,} training examples, dev {len(self.task.dev):,}, test {len(self.task.test):,}"
 
 
-def opened(model: str | Path, how: Tuning | None = None) -> Loaded:
+def opened(model: str | Path, how: FinetuneSettings | None = None) -> LoadedFolder:
     """A model that can be fine-tuned: of a generator and a discriminator the latter; word vectors as a network's token table."""
     if how and how.network and is_vectors(Path(model)):
         return network_over(Path(model), how.network, how.settings, how.seed)
@@ -105,8 +105,8 @@ def labelled_run(
     recipe: Recipe,
     tasks: Sequence[LabelledTask],
     run: RunFolder,
-    loaded: Loaded,
-    how: Tuning,
+    loaded: LoadedFolder,
+    how: FinetuneSettings,
     hardware: Hardware | None = None,
 ) -> RunLoop:
     """All is there to begin, and nothing written."""
@@ -176,22 +176,22 @@ def contents(task: LabelledTask) -> str:
 class LabelledWorkload:
     """Labelled examples, judged by what is answered on dev: of several tasks, by the mean of what each chooses by."""
 
-    def __init__(self, recipe: Recipe, tasks: Sequence[LabelledTask], encoder: Encoder, how: Tuning):
+    def __init__(self, recipe: Recipe, tasks: Sequence[LabelledTask], encoder: Encoder, how: FinetuneSettings):
         self.recipe, self.encoder, self.how = recipe, encoder, how
         self.together = recipe.objective if isinstance(recipe.objective, ByTask) else None
         names = self.together.names if self.together else [""]
         self.subjects = [self._subject(name, task) for name, task in zip(names, tasks, strict=True)]
 
-    def _subject(self, name: str, task: LabelledTask) -> Subject:
+    def _subject(self, name: str, task: LabelledTask) -> TaskInTraining:
         kind = learned_as(task.learn, task.name, self.recipe)
         objective = self.together.of(name) if self.together else task_of(self.recipe)
         # test too: what cannot be read is said before anything is learned
         train, dev, _ = (kind.encode(some, task.labels, self.encoder) for some in (task.train, task.dev, task.test))
         if all(one.target is None for one in train):
             raise Fault(f"{task.name}: no training example has an answer that tokens of its text stand for.")
-        return Subject(name, task, kind, objective, train, dev)
+        return TaskInTraining(name, task, kind, objective, train, dev)
 
-    def alone(self, model: Model, one: Subject) -> Model:
+    def alone(self, model: Model, one: TaskInTraining) -> Model:
         """The network and the head of one task, without what was only learned beside it."""
         name = one.objective.name
         return (
@@ -257,7 +257,13 @@ class LabelledWorkload:
         return {"scores": found}
 
     def _examined(
-        self, model: Model, one: Subject, split: str, examples: Sequence[Example], loop: RunLoop, lines: list[str]
+        self,
+        model: Model,
+        one: TaskInTraining,
+        split: str,
+        examples: Sequence[Example],
+        loop: RunLoop,
+        lines: list[str],
     ) -> JsonObject:
         """Scores of a split; what was predicted is added to the lines of predictions.jsonl."""
         encoded = one.kind.encode(examples, one.task.labels, self.encoder)

@@ -10,7 +10,7 @@ from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
 from foreword.basics.budget import Budget
 from foreword.basics.messages import Fault
-from foreword.exchange.hugging_face import Loaded, network_of
+from foreword.exchange.hugging_face import LoadedFolder, network_of
 from foreword.networks.features import Features
 from foreword.objectives import LABELLED
 from foreword.objectives.by_task import ByTask
@@ -24,7 +24,7 @@ from foreword.transfer.finetune import DROPOUT, RATES
 from foreword.transfer.initial_weights import continued_objective
 from foreword.transfer.kinds import learned_as, transfer_kind_of
 from foreword.transfer.labelled_run import completed, labelled_run, opened
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 
 IN_STEPS = ("steps", "skip", "order")  # settings of a stepwise head that one layer has not
 
@@ -41,7 +41,7 @@ def folder_of(model: Path, task: LabelledTask) -> Path:
 
 
 def recipe_for_tasks(
-    recipe: Recipe, loaded: Loaded, tasks: Sequence[LabelledTask], settings: Sequence[str] = ()
+    recipe: Recipe, loaded: LoadedFolder, tasks: Sequence[LabelledTask], settings: Sequence[str] = ()
 ) -> Recipe:
     """A recipe whose objective is `by_task`, with these tasks, for a pretrained network and its tokenizer.
 
@@ -78,7 +78,7 @@ def recipe_for_tasks(
     return loader.from_values(values, f"{recipe.name} on {', '.join(names)}", settings)
 
 
-def _objective(said: ByTask, loaded: Loaded, task: LabelledTask, reading: Reading) -> FromExamples:
+def _objective(said: ByTask, loaded: LoadedFolder, task: LabelledTask, reading: Reading) -> FromExamples:
     """A causal network does not know where each text of a pair stands: it has the one layer."""
     fresh = learned_as(task.learn, task.name, loaded.recipe).objective(task.labels, reading, DROPOUT, task.train)
     made = continued_objective(loaded, fresh)
@@ -107,5 +107,5 @@ def multitask(
     spec, budget = made.training, Budget.parse(made.training.budget)
     rate = made.values()["training"]["optimizer"]["learning_rate"]
     epochs = budget.amount if budget.unit == "epochs" else 0.0
-    how = Tuning(epochs, spec.batch_size, rate, spec.seed, labels, init, settings=tuple(settings))
+    how = FinetuneSettings(epochs, spec.batch_size, rate, spec.seed, labels, init, settings=tuple(settings))
     return completed(labelled_run(made, tasks, RunFolder(out), loaded, how, hardware), model)

@@ -13,7 +13,7 @@ from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import ticking
 from foreword.batches.examples import Examples
 from foreword.exchange.family import task_of
-from foreword.exchange.hugging_face import FAMILIES, Loaded, network_of
+from foreword.exchange.hugging_face import FAMILIES, LoadedFolder, network_of
 from foreword.objectives import LABELLED
 from foreword.objectives.by_task import ByTask
 from foreword.runs.folder import RunFolder
@@ -33,7 +33,7 @@ TWO_TEXTS = ("pair", "similarity", "rank")
 
 
 @dataclass(frozen=True)
-class Taught:
+class FinetunedTask:
     """One task that a run was fine-tuned on: where its model is, and what the passport says of it."""
 
     name: str
@@ -54,14 +54,16 @@ def is_tuned(path: Path) -> bool:
     return said.get("kind") in LABELLED.places or bool(theirs & set(config.get("architectures") or ()))
 
 
-def taught(path: Path) -> dict[str, Taught]:
+def taught(path: Path) -> dict[str, FinetunedTask]:
     """By name, all tasks that a run was fine-tuned on; a folder without a passport has one, of its own name."""
     passport = RunFolder(path).passport()
     if said := passport.get("task"):
-        return {said["name"]: Taught(said["name"], path, _learn(said))}
+        return {said["name"]: FinetunedTask(said["name"], path, _learn(said))}
     if several := passport.get("tasks"):
-        return {name: Taught(said["name"], path / f"model-{name}", _learn(said)) for name, said in several.items()}
-    return {path.name: Taught(path.name, path)}
+        return {
+            name: FinetunedTask(said["name"], path / f"model-{name}", _learn(said)) for name, said in several.items()
+        }
+    return {path.name: FinetunedTask(path.name, path)}
 
 
 def _learn(said: JsonObject) -> LabelledKind:
@@ -69,7 +71,7 @@ def _learn(said: JsonObject) -> LabelledKind:
     return found
 
 
-def chosen(path: Path, task: str = "") -> Taught:
+def chosen(path: Path, task: str = "") -> FinetunedTask:
     """The task with this name; a run of one task needs none."""
     known = taught(path)
     if task in known or (not task and len(known) == 1):
@@ -86,7 +88,7 @@ class Predictor:
     def __init__(self, path: Path, task: str = ""):
         said = chosen(path, task)
         self.name, self.learn = said.name, said.learn
-        self.loaded: Loaded = open_model(said.folder)
+        self.loaded: LoadedFolder = open_model(said.folder)
         self.objective = task_of(self.loaded.recipe)
         if self.objective is None:
             raise Fault(
@@ -104,7 +106,7 @@ class Predictor:
         cut = self.loaded.recipe.batches
         assert isinstance(cut, Examples)
         self.kinds: Sequence[str] = (self.learn.kind,) if self.learn else answered_by(self.objective.kind)
-        input_format = _way(self.loaded.recipe, self.loaded.tokenizer)
+        input_format = _input_format(self.loaded.recipe, self.loaded.tokenizer)
         self.task_kind, self.tokenizer = self._kind(), input_format.extended(self.loaded.tokenizer)
         self.labels: tuple[str, ...] = tuple(getattr(self.objective, "labels", ()))
         self.encoder = Encoder(input_format, self.tokenizer, cut)
@@ -147,7 +149,7 @@ class Predictor:
             return reader.answer(examples, encoded, watch=ticker.update)
 
 
-def _way(recipe: Recipe, tokenizer: Tokenizer) -> InputFormat:
+def _input_format(recipe: Recipe, tokenizer: Tokenizer) -> InputFormat:
     """As in training: where the vocabulary has no special tokens for it, none stood around the texts."""
     input_format = input_format_of(recipe)
     marked = all(tokenizer.backend.token_to_id(token) is not None for token in AROUND.values())

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from foreword.basics.messages import Fault, did_you_mean
-from foreword.transfer.features import ways
+from foreword.transfer.features import layers_and_reader
 from foreword.transfer.initial_weights import INITS
 
 
 @dataclass(frozen=True)
-class Tuning:
+class FinetuneSettings:
     epochs: float = 3.0
     batch_size: int = 32
     learning_rate: float | None = None  # None: the published one, in proportion larger for a narrower network
@@ -40,4 +40,4 @@ class Tuning:
         if faults:
             raise Fault(" ".join(faults))
         if self.features:
-            ways(self.features)
+            layers_and_reader(self.features)

@@ -179,7 +179,7 @@ def fitted(
     return VectorClassifier(tuple(map(str, model.classes_)), words, scale, weight, strength, model, cost, share)
 
 
-def taught_itself(
+def self_trained(
     teacher: VectorClassifier, texts: Sequence[str], labels: Sequence[str], more: Sequence[str], seed: int = 0
 ) -> tuple[VectorClassifier, tuple[float, float]]:
     """The teacher labels more texts, and a student learns from its surest labels too.

@@ -18,7 +18,7 @@ def words(text: str) -> list[str]:
     return WORD.findall(text.lower())
 
 
-class Rarity:
+class InverseDocumentFrequency:
     """How much it says that two texts share a word: log(texts / texts that hold it); of a word never seen, the most."""
 
     def __init__(self, texts: Iterable[str]):

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from foreword.basics.messages import Fault
-from foreword.kernels.word_vectors import Stretch
+from foreword.kernels.word_vectors import WordSequence
 from foreword.vectors.table import VectorTable
 
 Form = Literal["code", "paper"]
@@ -51,7 +51,7 @@ class Contexts:
 
     def stretch(
         self, texts: Sequence[np.ndarray], draw: np.random.Generator, documents: Sequence[int] = (), alike: bool = False
-    ) -> Stretch:
+    ) -> WordSequence:
         """Several texts one behind the other. `documents`: the row that is each text's own.
 
         alike: each text draws as if it were the only one, so that those beside it do not matter.
@@ -72,4 +72,4 @@ class Contexts:
         last = place + 1 if self.before else np.minimum(ends[number], place + reach + 1)
         own = np.repeat(np.asarray(documents, np.int32), lengths)[stays] if len(documents) else None
         draws_as = numbers[stays].astype(np.int32) if alike else None
-        return Stretch(ids.astype(np.int32), first.astype(np.int32), last.astype(np.int32), own, draws_as)
+        return WordSequence(ids.astype(np.int32), first.astype(np.int32), last.astype(np.int32), own, draws_as)

@@ -24,7 +24,7 @@ PER_PAIR = 48  # bytes that a pair takes at the peak, while its shard is sorted
 SHARD = 1 << 19  # words of a shard at most: what fits in a cache is sorted quicker
 
 
-class Near(Spec):
+class CooccurrenceWindow(Spec):
     """What it means to stand near each other."""
 
     window: int = 10  # words to either side at most
@@ -66,7 +66,7 @@ class Cleaned:
         return kept[kept >= 0]
 
 
-def dealt_out(ids: np.ndarray, border: int, seed: int = 0) -> np.ndarray:
+def shuffled_inside(ids: np.ndarray, border: int, seed: int = 0) -> np.ndarray:
     """The words in another order, and the borders where they were."""
     found, places = np.array(ids), np.flatnonzero(ids != border)
     found[places] = found[places[Permutation(max(len(places), 1), seed).at(np.arange(len(places)))]]
@@ -109,7 +109,7 @@ class PairCounter:
         return keys[starts], counts
 
 
-def count_pairs(ids: Column, near: Near, border: int) -> tuple[Column, Column]:
+def count_pairs(ids: Column, near: CooccurrenceWindow, border: int) -> tuple[Column, Column]:
     """(keys, counts in units) of all pairs of a cleaned text: key = the lesser id * border + the greater one."""
     scratch = ids.scratch
     step = max(1, min(SHARD, scratch.block * PER_TOKEN // (near.window * PER_PAIR)))

@@ -13,7 +13,7 @@ from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance, number_of
 from foreword.kernels.word_vectors import learn, padded
 from foreword.tokens.store import TokenStore, is_store
-from foreword.vectors.guessing import Guessing
+from foreword.vectors.context_prediction import ContextPrediction
 from foreword.vectors.table import DocumentTable
 from foreword.vectors.words import WordVectors, nearest, unit
 
@@ -62,8 +62,8 @@ class DocumentVectors(WordVectors):
         return np.ascontiguousarray(own)
 
     @cached_property
-    def guessing(self) -> Guessing:
-        return Guessing.of(self.table, **self.recipe["objective"])
+    def guessing(self) -> ContextPrediction:
+        return ContextPrediction.of(self.table, **self.recipe["objective"])
 
     def nearest_documents(self, text: str | int, k: int = 10) -> list[tuple[int, float]]:
         """(number, cosine) of the documents of the training text that are most like a text, or like one of themselves."""

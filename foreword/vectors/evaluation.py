@@ -25,7 +25,7 @@ DRAWS = 1000  # of the bootstrap
 
 
 @dataclass(frozen=True)
-class Outcome:
+class VectorTestResult:
     """`asked`: those whose words all have a vector; `total`: all. Of analogies also by kind of question."""
 
     value: float
@@ -66,18 +66,18 @@ def pairs_of(path: Path) -> list[tuple[str, str, float]]:
     return found
 
 
-def word_similarity(vectors: WordVectors, path: Path) -> Outcome:
+def word_similarity(vectors: WordVectors, path: Path) -> VectorTestResult:
     """Spearman's correlation of cosines and what people said, of the pairs whose words both have vectors."""
     pairs = pairs_of(path)
     known = [(vectors.find(a), vectors.find(b), said) for a, b, said in pairs]
     asked = [(a, b, said) for a, b, said in known if a is not None and b is not None]
     if not asked:
-        return Outcome(0.0, (-1.0, 1.0), 0, len(pairs))
+        return VectorTestResult(0.0, (-1.0, 1.0), 0, len(pairs))
     cosines = np.array([vectors.unit[a] @ vectors.unit[b] for a, b, _ in asked])
     said, draw = np.array([one for _, _, one in asked]), np.random.default_rng(0)
     drawn = [spearman(cosines[rows], said[rows]) for rows in draw.integers(len(said), size=(DRAWS, len(said)))]
     low, high = np.quantile(drawn, [0.025, 0.975])
-    return Outcome(spearman(cosines, said), (float(low), float(high)), len(asked), len(pairs))
+    return VectorTestResult(spearman(cosines, said), (float(low), float(high)), len(asked), len(pairs))
 
 
 def questions_of(path: Path) -> dict[str, list[tuple[str, ...]]]:
@@ -96,7 +96,7 @@ def questions_of(path: Path) -> dict[str, list[tuple[str, ...]]]:
     return found
 
 
-def analogies(vectors: WordVectors, path: Path, method: str = "add", most: int = MOST) -> Outcome:
+def analogies(vectors: WordVectors, path: Path, method: str = "add", most: int = MOST) -> VectorTestResult:
     """The share of questions whose fourth word is nearest of all; questions with a word that has no vector are left out."""
     sections, total = {}, 0
     answering = unit(np.ascontiguousarray(vectors.table.vectors[:most]))
@@ -115,7 +115,7 @@ def analogies(vectors: WordVectors, path: Path, method: str = "add", most: int =
         sections[section] = (right, len(asked))
     right, asked_in_all = map(sum, zip(*sections.values())) if sections else (0, 0)
     interval = wilson(right, asked_in_all) if asked_in_all else (0.0, 1.0)
-    return Outcome(right / max(asked_in_all, 1), interval, asked_in_all, total, sections)
+    return VectorTestResult(right / max(asked_in_all, 1), interval, asked_in_all, total, sections)
 
 
 def _answers(table: np.ndarray, questions: np.ndarray, method: str) -> np.ndarray:
@@ -166,7 +166,7 @@ def report(models: Sequence[str], words: Sequence[str], data: Path | None) -> Re
     return Report("Word vectors", [], [Section("Results", Table(table, left=(0, 1, 2)))], values)
 
 
-def _measured(vectors: WordVectors, path: Path) -> dict[str, Outcome]:
+def _measured(vectors: WordVectors, path: Path) -> dict[str, VectorTestResult]:
     if any(line.startswith(":") for line in _lines(path)[:50]):
         return {f"3Cos{method.title()}": analogies(vectors, path, method) for method in ("add", "mul")}
     return {"Spearman": word_similarity(vectors, path)}

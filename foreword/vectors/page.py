@@ -10,7 +10,7 @@ import numpy as np
 
 from foreword.basics.seeds import chance
 from foreword.report import Facts, Report, Section, Table, Text
-from foreword.report.plots import Mark, word_map
+from foreword.report.plots import NamedPoint, word_map
 from foreword.vectors.words import WordVectors, unit
 
 CAPITALS = {
@@ -88,7 +88,9 @@ def countries(vectors: WordVectors) -> Section:
         return Section("Countries and capitals")
     ids = np.array(pairs).T
     places, names = plane(vectors.unit[ids.ravel()]), vectors.tokenizer.pieces(ids.ravel())
-    marks = [Mark(x, y, name, group) for (x, y), name, group in zip(places, names, [0] * len(pairs) + [1] * len(pairs))]
+    marks = [
+        NamedPoint(x, y, name, group) for (x, y), name, group in zip(places, names, [0] * len(pairs) + [1] * len(pairs))
+    ]
     apart = unit(vectors.unit[ids[1]] - vectors.unit[ids[0]])
     alike = (apart @ apart.T)[~np.eye(len(pairs), dtype=bool)].mean()
     note = f"Mean cosine of two arrows: {alike:.2f}; 0 if directions had nothing in common."
@@ -110,6 +112,6 @@ def _map(vectors: WordVectors, words: Sequence[int]) -> list[Section]:
         places, how = near.fit_transform(points), "t-SNE: neighbours are near, distances between groups say little."
     else:
         places, how = plane(points), "Principal components; with scikit-learn, t-SNE."
-    marks = [Mark(x, y, name, int(one)) for (x, y), name, one in zip(places.tolist(), names, own)]
+    marks = [NamedPoint(x, y, name, int(one)) for (x, y), name, one in zip(places.tolist(), names, own)]
     about = Text([f"The {len(words)} most frequent words, coloured by cluster."], note=True, page_only=True)
     return [Section("Clusters", table), Section("A map", word_map(marks, (), how, 7.6), about)]

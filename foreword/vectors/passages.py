@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from foreword.vectors.cooccurrence import Near, PairTable
+from foreword.vectors.cooccurrence import CooccurrenceWindow, PairTable
 
 NGram = tuple[int, ...]
 SKIP = -1  # any word may stand here
@@ -60,7 +60,7 @@ class TableCounts:
 class TextCounts:
     """A cleaned text (`Cleaned`), looked up by n-gram. Words that are `left_out` are part of none, but keep their places."""
 
-    def __init__(self, ids: np.ndarray, near: Near, border: int, left_out: np.ndarray):
+    def __init__(self, ids: np.ndarray, near: CooccurrenceWindow, border: int, left_out: np.ndarray):
         self.ids, self.near, self.border = np.asarray(ids, np.int64), near, border
         self.passage = np.cumsum(self.ids == border)
         self.places = np.flatnonzero((self.ids != border) & ~np.append(left_out, True)[self.ids])

@@ -12,7 +12,7 @@ from foreword.kernels.sparse import multiply
 from foreword.kernels.word_vectors import padded
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.vectors.association import Association, Measure
-from foreword.vectors.cooccurrence import Cleaned, Near, PairTable, count_pairs, dealt_out
+from foreword.vectors.cooccurrence import Cleaned, CooccurrenceWindow, PairTable, count_pairs, shuffled_inside
 from foreword.vectors.svd import left_vectors
 from foreword.vectors.table import VectorTable, VectorTableSpec
 
@@ -46,14 +46,14 @@ class PmiTable(VectorTable):
     def __init__(self, vocabulary: Vocabulary, spec: Pmi):
         super().__init__(vocabulary, spec.width)
         self.spec = spec
-        self.count_by(Near())
+        self.count_by(CooccurrenceWindow())
         self.pairs = PairTable.of(np.zeros(0, np.int64), np.zeros(0), vocabulary.size)
         self.bounded(None)
 
     def parameter_count(self) -> int:
         return 0
 
-    def count_by(self, near: Near) -> None:
+    def count_by(self, near: CooccurrenceWindow) -> None:
         """What it means to stand near each other; said before anything is counted."""
         self.near, self.cleaned = near, Cleaned(self.vocabulary, near.border)
 
@@ -81,7 +81,7 @@ class PmiTable(VectorTable):
         """Nothing is fitted on held-out text."""
         border, text = self.vocabulary.size, self.read
         if self.near.shuffled:
-            text = self._nothing().append(dealt_out(self.read[:], border, number_of("shuffled")))
+            text = self._nothing().append(shuffled_inside(self.read[:], border, number_of("shuffled")))
         keys, counts = count_pairs(text, self.near, border)
         self.pairs = PairTable.of(keys.array(), counts.array(), border, self.near.unit)
         self.vectors[:] = self.made_vectors()

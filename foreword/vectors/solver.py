@@ -19,7 +19,7 @@ from foreword.tasks.task import Task
 from foreword.tasks.template import Row
 from foreword.tokens.store import TokenStore
 from foreword.vectors import association
-from foreword.vectors.cooccurrence import Cleaned, Near, dealt_out
+from foreword.vectors.cooccurrence import Cleaned, CooccurrenceWindow, shuffled_inside
 from foreword.vectors.passages import SKIP, Counts, NGram, TableCounts, TextCounts, ngrams
 from foreword.vectors.pmi import PmiTable
 from foreword.vectors.words import WordVectors
@@ -53,8 +53,10 @@ class Solver:
         one, other = (np.array([self.known[pair[side]] for pair in pairs]) for side in (0, 1))
         values = self.measure.of(met, one, other, self.counts.sums)
         order = np.argsort(-np.abs(values), kind="stable")[:20]
-        told = ((self.words(pairs[at][0]), self.words(pairs[at][1]), round(float(values[at]), 3)) for at in order)
-        return Associated(float(values.mean()), tuple(pair for pair in told if pair[2]))
+        pairs_found = (
+            (self.words(pairs[at][0]), self.words(pairs[at][1]), round(float(values[at]), 3)) for at in order
+        )
+        return Associated(float(values.mean()), tuple(pair for pair in pairs_found if pair[2]))
 
     def words(self, gram: NGram) -> str:
         return " ".join("…" if id == SKIP else self.vectors.tokenizer.pieces([id])[0] for id in gram)
@@ -66,9 +68,9 @@ def left_out(vectors: WordVectors, stop_words: Sequence[str]) -> np.ndarray:
     return ~vectors.known | np.array([piece in stops or not any(map(str.isalnum, piece)) for piece in pieces])
 
 
-def text_of(vectors: WordVectors) -> tuple[np.ndarray, Near] | str:
+def text_of(vectors: WordVectors) -> tuple[np.ndarray, CooccurrenceWindow] | str:
     """The cleaned text that a run counted, and by what windows; or why it is not at hand."""
-    near = Near(**{name: value for name, value in vectors.recipe["objective"].items() if name != "kind"})
+    near = CooccurrenceWindow(**{name: value for name, value in vectors.recipe["objective"].items() if name != "kind"})
     passport = Path(vectors.name) / "passport.json"
     store = read_json(passport).get("store", "") if passport.is_file() else ""
     if not store or not TokenStore.has(Path(store), "train"):
@@ -80,7 +82,7 @@ def text_of(vectors: WordVectors) -> tuple[np.ndarray, Near] | str:
 
 
 @dataclass
-class Solved:
+class AssociationResult:
     """One task, one text: what every question came to."""
 
     model: str
@@ -109,7 +111,7 @@ class Solved:
         return {**about, **known, "chance": float(np.mean(self.chances)), "examples": len(self.judged)}
 
 
-def solve(vectors: WordVectors, task: Task, limit: int | None = None, split: str = "") -> list[Solved]:
+def solve(vectors: WordVectors, task: Task, limit: int | None = None, split: str = "") -> list[AssociationResult]:
     """A task answered from a run's text, and, as a control, from the same words in another order.
 
     `split`: which questions. Nothing is learned from any, so those of "train" may be asked as well.
@@ -133,7 +135,7 @@ def solve(vectors: WordVectors, task: Task, limit: int | None = None, split: str
         notes.append(found)
     else:
         ids, near = found
-        mixed = lambda: TextCounts(dealt_out(ids, border, number_of("shuffled")), near, border, left)  # noqa: E731
+        mixed = lambda: TextCounts(shuffled_inside(ids, border, number_of("shuffled")), near, border, left)  # noqa: E731
         texts["shuffled" if near.shuffled else "as it is"] = (
             mixed if near.shuffled else lambda: TextCounts(ids, near, border, left)
         )
@@ -151,15 +153,15 @@ def _asked(
     text: str,
     counts: Callable[[], Counts],
     notes: list[str],
-) -> Solved:
+) -> AssociationResult:
     solver = Solver(vectors, kind, counts())
     judged = [kind.judge(row, [solver.answer(one) for one in kind.requests(row)]) for row in rows]  # type: ignore[arg-type]
-    return Solved(vectors.name, task.name, text, judged, [kind.chance(row) or 0.0 for row in rows], notes)
+    return AssociationResult(vectors.name, task.name, text, judged, [kind.chance(row) or 0.0 for row in rows], notes)
 
 
-def together(solved: Sequence[Solved]) -> list[Solved]:
+def together(solved: Sequence[AssociationResult]) -> list[AssociationResult]:
     """Behind the variants of a task, all of them as one."""
-    found: dict[tuple[str, str], list[Solved]] = {}
+    found: dict[tuple[str, str], list[AssociationResult]] = {}
     for one in solved:
         found.setdefault((one.model, one.task.partition("/")[0]), []).append(one)
     for (model, task), some in found.items():
@@ -167,11 +169,13 @@ def together(solved: Sequence[Solved]) -> list[Solved]:
             for text in dict.fromkeys(one.text for one in some):
                 alike = [one for one in some if one.text == text]
                 judged = [judged for one in alike for judged in one.judged]
-                some.append(Solved(model, f"{task}, all", text, judged, [c for one in alike for c in one.chances]))
+                some.append(
+                    AssociationResult(model, f"{task}, all", text, judged, [c for one in alike for c in one.chances])
+                )
     return [one for some in found.values() for one in some]
 
 
-def report(solved: Sequence[Solved], examples: Path | None = None, show: bool = False) -> Report:
+def report(solved: Sequence[AssociationResult], examples: Path | None = None, show: bool = False) -> Report:
     """Every text on every task; which pairs of words decided the first question."""
     rows: list[tuple[str, ...]] = [("model", "task", "text", "accuracy", "95% interval", "chance", "p", "questions")]
     for one in together(solved):
@@ -181,18 +185,18 @@ def report(solved: Sequence[Solved], examples: Path | None = None, show: bool = 
         rows.append((one.model, one.task, one.text, *shares, guess, f"{one.p:.2g}", f"{len(one.judged):,}"))
     if examples is not None:
         write_json_lines(examples, _lines(solved))
-    told = Section("Results", Table(rows, left=(0, 1, 2)), Text(list(dict.fromkeys(_notes(solved)))))
+    results = Section("Results", Table(rows, left=(0, 1, 2)), Text(list(dict.fromkeys(_notes(solved)))))
     first = Section("The first question", Text(list(_shown(solved[0].judged[0])))) if show else Section("")
-    return Report("Multiple choice", [], [first, told], {"scores": [one.values() for one in together(solved)]})
+    return Report("Multiple choice", [], [first, results], {"scores": [one.values() for one in together(solved)]})
 
 
-def _notes(solved: Sequence[Solved]) -> Iterator[str]:
+def _notes(solved: Sequence[AssociationResult]) -> Iterator[str]:
     yield "p: how likely guessing is right so often; shuffled: the same words dealt out anew over the text, to be at chance."
     for one in solved:
         yield from (f"{one.task}: {note}" for note in one.notes)
 
 
-def _lines(solved: Sequence[Solved]) -> Iterator[JsonObject]:
+def _lines(solved: Sequence[AssociationResult]) -> Iterator[JsonObject]:
     for one in solved:
         for number, judged in enumerate(one.judged):
             about = {"task": one.task, "model": one.model, "text": one.text, "example": number}

@@ -15,13 +15,13 @@ from foreword.basics.seeds import Permutation, chance, number_of
 from foreword.batches.cuts import Cut
 from foreword.batches.row import Row
 from foreword.tokens.store import TokenStore
-from foreword.vectors.cooccurrence import Cleaned, Near, count_pairs, dealt_out
+from foreword.vectors.cooccurrence import Cleaned, CooccurrenceWindow, count_pairs, shuffled_inside
 
 READ = 1 << 20  # tokens at a time
 TYPES = (np.int32, np.int32, np.float32)  # word, other word, count
 
 
-class Cooccurrences(Cut, Near):
+class Cooccurrences(Cut, CooccurrenceWindow):
     """Pairs of words and how often they stand near each other: counted once, before the first step."""
 
     kind: Literal["cooccurrences"] = "cooccurrences"
@@ -45,7 +45,7 @@ class Cooccurrences(Cut, Near):
         for start in range(0, store.tokens, READ):
             text.append(cleaned(store.read(start, min(start + READ, store.tokens))))
         if self.shuffled:
-            text = scratch.column(np.uint32).append(dealt_out(text[:], cleaned.border, number_of("shuffled")))
+            text = scratch.column(np.uint32).append(shuffled_inside(text[:], cleaned.border, number_of("shuffled")))
         keys, counts = count_pairs(text, self, cleaned.border)
         if not len(keys):
             raise Fault(f"{store.folder} has no two words that stand near each other.", "Give more text.")

@@ -7,13 +7,17 @@ import re
 import subprocess
 import sys
 import tomllib
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 
+import click
 import pytest
+import typer
 
 import foreword
 from foreword.assembly import catalogue
+from foreword.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "foreword"
@@ -188,6 +192,43 @@ def test_no_class_name_occurs_twice() -> None:
             if isinstance(node, ast.ClassDef) and node.name not in together:
                 places.setdefault(node.name, []).append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
     assert not {name: found for name, found in places.items() if len(found) > 1}
+
+
+def test_a_function_is_read_without_scrolling() -> None:
+    """At most 60 lines, and at most 9 parameters where no user types them."""
+    by_name = {"vectors/context_prediction.py:of"}  # takes the settings of an objective by their names
+    long, many = [], []
+    for path in MODULES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                continue
+            place = f"{path.relative_to(PACKAGE)}:{node.name}"
+            given = node.args
+            names = [one.arg for one in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+            if node.end_lineno - node.lineno >= 60:
+                long.append(place)
+            if len(set(names) - {"self", "cls"}) > 9 and path.parent.name != "cli" and place not in by_name:
+                many.append(place)
+    assert not long
+    assert not many
+
+
+def verbs(command: click.Command, name: str = "foreword") -> Iterator[tuple[str, click.Command]]:
+    inside = getattr(command, "commands", None)
+    if inside is None:
+        yield name, command
+        return
+    for word, one in inside.items():
+        yield from verbs(one, f"{name} {word}")
+
+
+def test_a_verb_has_at_most_eighteen_options() -> None:
+    found = {
+        name: sum(one.param_type_name == "option" and "--help" not in one.opts for one in command.params)
+        for name, command in verbs(typer.main.get_command(app))
+    }
+    assert len(found) > 30
+    assert not {name: number for name, number in found.items() if number > 18}
 
 
 def test_transformers_is_met_only_at_the_border() -> None:

@@ -153,8 +153,8 @@ def test_all_missing_paths_are_told_at_once(tmp_path) -> None:
         ),
         (
             ["--documents", "paragraf"],
-            "'paragraf' is not a way to cut text into documents. Did you mean paragraph?\n"
-            "    The ways: auto, file, line, paragraph, dialogues.",
+            "'paragraf' is no rule for cutting text into documents. Did you mean paragraph?\n"
+            "    The rules: auto, file, line, paragraph, dialogues.",
         ),
         (
             ["--marks", "sentence_ends"],

@@ -83,12 +83,12 @@ def test_text_is_made_into_stores_with_one_tokenizer(tmp_path, two, halves) -> N
 
 
 def test_a_path_with_an_equals_sign_is_a_path(tmp_path, halves) -> None:
-    strange = tmp_path / "part=1"
-    strange.symlink_to(halves[0])
-    run("train", "gpt2", *SHORT, "--data", strange, "--out", tmp_path / "alone").right()
+    invalid = tmp_path / "part=1"
+    invalid.symlink_to(halves[0])
+    run("train", "gpt2", *SHORT, "--data", invalid, "--out", tmp_path / "alone").right()
     assert "sources" not in RunFolder(tmp_path / "alone").passport()
     run(
-        "train", "gpt2", *SHORT, "--data", f"{strange}=0.5", "--data", f"{halves[1]}=0.5", "--out", tmp_path / "mixed"
+        "train", "gpt2", *SHORT, "--data", f"{invalid}=0.5", "--data", f"{halves[1]}=0.5", "--out", tmp_path / "mixed"
     ).right()
     assert RunFolder(tmp_path / "mixed").passport()["sources"][0]["weight"] == 0.5
 

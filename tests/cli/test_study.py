@@ -26,7 +26,8 @@ def test_a_study_from_a_file(tmp_path: Path) -> None:
         "8,all",
         "--compare",
         "scratch",
-        "--ensemble",
+        "--set",
+        "ensemble=true",
     ]
     said = run(*words)
     lines = said.right().splitlines()
@@ -191,7 +192,7 @@ def test_training_can_be_studied(tmp_path: Path, made: Callable[[str], Path]) ->
     found = json.loads(run(*words, "--json").right())
     assert found == json.loads((out / "study.json").read_text(encoding="utf-8"))
     assert [len(one["seeds"]) for one in found["runs"]] == [2, 2]
-    assert "this is for fine-tuning only" in run(*words, "--ensemble").fault()
+    assert "this is for fine-tuning only" in run(*words, "--set", "ensemble=true").fault()
 
 
 def test_what_moved_is_named(tmp_path: Path) -> None:

@@ -217,7 +217,17 @@ def test_another_seed_gives_another_model(tmp_path, made) -> None:
 def test_tensorboard_files_by_flag(tmp_path, made) -> None:
     pytest.importorskip("tensorboard")
     run(
-        "train", "gpt2", *TINY, "--budget", 4, "--data", made("bpe"), "--out", tmp_path / "run", "--tensorboard"
+        "train",
+        "gpt2",
+        *TINY,
+        "--budget",
+        4,
+        "--data",
+        made("bpe"),
+        "--out",
+        tmp_path / "run",
+        "--set",
+        "tensorboard=true",
     ).right()
     from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 

@@ -18,7 +18,7 @@ from foreword.training.hardware import Hardware
 from foreword.training.ranks import Ranks, Replicas, Shards
 from foreword.transfer.labelled_run import labelled_run, opened
 from foreword.transfer.multitask import multitask, recipe_for_tasks
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import folder, task
 from tests.ranks import on_ranks
 from tests.tiny import interrupted_at, store_kind, tiny
@@ -135,5 +135,5 @@ def test_labelled_tasks_learn_the_same_on_two_processes(kind, tmp_path):
 
 def trained_on(recipe, tasks, start):
     loaded = opened(start)
-    loop = labelled_run(recipe, tasks, RunFolder(start / "nowhere"), loaded, Tuning())
+    loop = labelled_run(recipe, tasks, RunFolder(start / "nowhere"), loaded, FinetuneSettings())
     return {one.name: one.train for one in loop.workload.subjects}

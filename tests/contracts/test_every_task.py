@@ -151,10 +151,10 @@ def test_an_untrained_model_is_at_chance(data, untrained, name, variant):
 def test_shuffled_answers_are_at_chance(data, untrained, name, variant):
     """The same guesses against answers drawn by lot: whatever the choices look like, nothing but chance is left."""
     outcome = run_task(opened(name, variant), untrained, limit=150)
-    dice = chance(11)
+    rng = chance(11)
     hits = []
     for one in outcome.judged:
-        right = int(dice.integers(len(one.shown["scores"][next(iter(one.shown["scores"]))])))
+        right = int(rng.integers(len(one.shown["scores"][next(iter(one.shown["scores"]))])))
         hits.append(replace(one, values={"accuracy": one.shown["guess"] == right}).values["accuracy"])
     half = 3.29 * np.sqrt(outcome.chance * (1 - outcome.chance) / len(hits))
     assert abs(np.mean(hits) - outcome.chance) <= half

@@ -187,8 +187,8 @@ def test_no_page_knows_the_machine_it_was_written_on(page: Path) -> None:
         r"(?<![\w.])/(?:work|tmp|home|root|Users|var|mnt|opt)/\S*|(?:--)?index-url\S*|\S*localhost\S*", text
     )
     assert not local, f"{named(page)}: {local[0]}"
-    strange = [host for host in re.findall(r"https?://([^/\s)>\"]+)", text) if host not in HOSTS]
-    assert not strange, f"{named(page)}: {strange[0]} is not among {sorted(HOSTS)}"
+    invalid = [host for host in re.findall(r"https?://([^/\s)>\"]+)", text) if host not in HOSTS]
+    assert not invalid, f"{named(page)}: {invalid[0]} is not among {sorted(HOSTS)}"
 
 
 def test_every_recipe_has_its_page_and_is_listed() -> None:

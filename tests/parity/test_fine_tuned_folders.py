@@ -11,12 +11,12 @@ import pytest
 import torch
 
 from foreword.transfer.finetune import finetune
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import folder, task
 
 transformers = pytest.importorskip("transformers")
 transformers.utils.logging.set_verbosity_error()
-QUICK = Tuning(epochs=3, batch_size=16, learning_rate=3e-3)
+QUICK = FinetuneSettings(epochs=3, batch_size=16, learning_rate=3e-3)
 
 
 def tuned(family: str, kind: str, tmp_path: Path) -> tuple[Any, Path, list[dict[str, Any]]]:

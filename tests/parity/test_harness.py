@@ -39,7 +39,7 @@ from lm_eval.models.huggingface import HFLM  # noqa: E402
 from lm_eval.tasks import TaskManager  # noqa: E402
 
 from foreword.evaluate.bits_per_byte import score_texts, text_of  # noqa: E402
-from foreword.evaluate.harness import Foreword, greedily  # noqa: E402
+from foreword.evaluate.harness import Foreword, are_greedy  # noqa: E402
 from foreword.evaluate.likelihood import Pair, score_whole_texts  # noqa: E402
 from foreword.evaluate.prompted import run_task  # noqa: E402
 from foreword.evaluate.requests import PromptedModel  # noqa: E402
@@ -204,8 +204,8 @@ def test_greedy_is_what_the_model_says_by_itself(folder: Path) -> None:
         Pair(start, said[:2]),
     ]
     logs = model.model.score([np.concatenate(pair) for pair in pairs], [len(start)] * 4)
-    assert greedily(model.model, pairs, logs) == [True, False, False, True]
-    assert greedily(model.model, pairs[1:3], logs[1:3]) == [False, False]
+    assert are_greedy(model.model, pairs, logs) == [True, False, False, True]
+    assert are_greedy(model.model, pairs[1:3], logs[1:3]) == [False, False]
 
 
 class Known:
@@ -241,7 +241,7 @@ def test_shortcuts_to_greedy_change_no_answer(probability: float) -> None:
     pairs = [
         Pair(np.asarray([3]), np.asarray(row)) for row in ([0, 1, 2], [0, 1, 3], [1], [0], [0, 1, 2, 3, 0, 1], [2, 3])
     ]
-    assert greedily(model, pairs, [model.logs(pair) for pair in pairs]) == [True, False, False, True, True, False]  # type: ignore[arg-type]
+    assert are_greedy(model, pairs, [model.logs(pair) for pair in pairs]) == [True, False, False, True, True, False]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("recipe", [name for name in COUNTING if "score" in loader.load(name).abilities()])

@@ -26,7 +26,7 @@ from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault
 from foreword.exchange import hugging_face
 from foreword.networks.base import Inputs, Model
-from foreword.runs.moving import send_out
+from foreword.runs.moving import export_model
 from foreword.tokens.kinds import ByteBPE, CharBPE, WordPiece
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
@@ -1192,7 +1192,7 @@ def test_each_half_of_electra_leaves_as_a_model_of_its_own(form, cls, tmp_path) 
     recipe = loader.load("electra", "", [*SMALL, "network.embedding=20"])
     model = redrawn(model_for(recipe, tokenizer.vocabulary()).eval())
     hugging_face.write(tmp_path / "both", recipe, model, tokenizer)
-    send_out(tmp_path / "both", form, tmp_path / "half")
+    export_model(tmp_path / "both", form, tmp_path / "half")
     theirs, report = getattr(transformers, cls).from_pretrained(tmp_path / "half", output_loading_info=True)
     assert not report["missing_keys"]
     assert not report["unexpected_keys"]

@@ -12,7 +12,7 @@ import torch
 
 from foreword.transfer.finetune import finetune
 from foreword.transfer.predict import Predictor
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.cli.program import run
 from tests.labelled import examples, folder, task, tokenizer
 from tests.parity.test_hugging_face import redrawn
@@ -172,7 +172,10 @@ def test_a_folder_of_ours_that_they_wrote_again(family: str, tmp_path: Path) -> 
     """Specials that stand around texts are known by the tokens in the vocabulary, whoever wrote the tokenizer."""
     whole = task("pair", 32, 9, 9)
     made = finetune(
-        folder(family, tmp_path / "base"), whole, tmp_path / "run", Tuning(epochs=1, batch_size=16, learning_rate=3e-3)
+        folder(family, tmp_path / "base"),
+        whole,
+        tmp_path / "run",
+        FinetuneSettings(epochs=1, batch_size=16, learning_rate=3e-3),
     )
     transformers.AutoModelForSequenceClassification.from_pretrained(made.model).save_pretrained(tmp_path / "again")
     transformers.AutoTokenizer.from_pretrained(made.model).save_pretrained(tmp_path / "again")

@@ -12,7 +12,7 @@ from foreword.batches.encoded import EncodedExample, EncodedText
 from foreword.exchange import hugging_face
 from foreword.networks.base import Inputs
 from foreword.objectives.answerable_span import CHANCE, ENDS, START, UNANSWERABLE
-from foreword.objectives.examples import laid_out
+from foreword.objectives.examples import to_batch
 from tests.labelled import tokenizer
 
 transformers = pytest.importorskip("transformers")
@@ -180,7 +180,7 @@ def test_starts_ends_and_answerability_are_theirs_both_ways(tmp_path):
         EncodedExample((0,), (sequences[0],), np.asarray([5, 7])),
         EncodedExample((1,), (sequences[1],), np.asarray([10, 10])),
     ]
-    batch = laid_out(
+    batch = to_batch(
         examples,
         tokenizer("bert"),
         "end",

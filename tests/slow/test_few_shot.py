@@ -45,15 +45,15 @@ source.train = "permuted.jsonl"
 
 
 def table(number: int) -> tuple[dict[str, str], np.random.Generator]:
-    dice = chance(77, number)
-    return {letter: DIGITS[int(dice.integers(len(DIGITS)))] for letter in LETTERS}, dice
+    rng = chance(77, number)
+    return {letter: DIGITS[int(rng.integers(len(DIGITS)))] for letter in LETTERS}, rng
 
 
 def lines(number: int, count: int) -> list[tuple[str, str]]:
     """(key, digit) pairs of one table, no key twice."""
-    digits, dice = table(number)
+    digits, rng = table(number)
     keys = [noise + letter for noise in NOISE for letter in LETTERS]
-    return [(keys[place], digits[keys[place][1]]) for place in dice.permutation(len(keys))[:count]]
+    return [(keys[place], digits[keys[place][1]]) for place in rng.permutation(len(keys))[:count]]
 
 
 def write_tasks(folder: Path) -> list[Path]:

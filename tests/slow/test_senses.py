@@ -29,27 +29,27 @@ def trained(folder: Path, name: str, lines: list[str], settings: list[str]) -> R
     return train(recipe, folder / "store", folder / "run", hardware=Hardware())
 
 
-def sentence(fruit: bool, dice: np.random.Generator) -> str:
+def sentence(fruit: bool, rng: np.random.Generator) -> str:
     """Banana and door are written alike; the words around say which was meant."""
     words = FRUIT if fruit else HOUSE
-    said = [words[place] for place in dice.integers(len(words), size=6)]
-    said.insert(int(dice.integers(1, 6)), "bananadoor")
+    said = [words[place] for place in rng.integers(len(words), size=6)]
+    said.insert(int(rng.integers(1, 6)), "bananadoor")
     return " ".join(said)
 
 
 def sense_accuracy(model: foreword.model.LoadedModel, layer: int) -> float:
     """A linear probe on the vector of the word; half of the sentences teach it, none was read in training."""
-    dice = chance(33)
-    meant = [bool(dice.integers(2)) for _ in range(600)]
-    vectors = model.in_context("bananadoor", [sentence(fruit, dice) for fruit in meant], layer)
+    rng = chance(33)
+    meant = [bool(rng.integers(2)) for _ in range(600)]
+    vectors = model.in_context("bananadoor", [sentence(fruit, rng) for fruit in meant], layer)
     from sklearn.linear_model import LogisticRegression
 
     return float(LogisticRegression(max_iter=500).fit(vectors[:300], meant[:300]).score(vectors[300:], meant[300:]))
 
 
 def test_layers_above_the_words_know_which_of_two_senses_is_meant(tmp_path: Path) -> None:
-    dice = chance(31)
-    lines = [sentence(number % 2 == 0, dice) for number in range(2000)]
+    rng = chance(31)
+    lines = [sentence(number % 2 == 0, rng) for number in range(2000)]
     settings = ["network.width=32", "network.cell.projection=16", "network.embedding=16", "head.samples=16"]
     settings += ["batches.length=8", 'network.words={ kind = "table" }']
     run = trained(tmp_path / "elmo", "elmo", lines, [*settings, 'training.budget="300"'])

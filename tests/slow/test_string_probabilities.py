@@ -86,17 +86,17 @@ def test_trigrams_know_agreement_and_a_model_of_shuffled_words_does_not(models, 
 
 def heard(test: list[list[str]], count: int, seed: int, near: dict[str, list[str]]) -> list[NBest]:
     """Lists of ten by a channel that hears a word of the same first letter and length for one in six, and says how likely it was."""
-    dice, found = np.random.default_rng(seed), []
-    for number in dice.choice(len(test), count, replace=False):
+    rng, found = np.random.default_rng(seed), []
+    for number in rng.choice(len(test), count, replace=False):
         words = test[number][:15]
         texts, scores = [" ".join(words)], [0.0]
         for _ in range(9):
-            wrong = dice.random(len(words)) < 1 / 6
-            said = [str(dice.choice(near[word])) if bad and word in near else word for word, bad in zip(words, wrong)]
+            wrong = rng.random(len(words)) < 1 / 6
+            said = [str(rng.choice(near[word])) if bad and word in near else word for word, bad in zip(words, wrong)]
             texts.append(" ".join(said))
             scores.append(0.0)
         # the channel's score of a hypothesis given what was heard: right in the mean, and noisy
-        noise = dice.normal(0, 3, len(texts))
+        noise = rng.normal(0, 3, len(texts))
         errors = [sum(a != b for a, b in zip(words, text.split())) for text in texts]
         found.append(NBest(tuple(texts), noise - np.array(errors), (" ".join(words),)))
     return found

@@ -20,7 +20,7 @@ from foreword.runs.train import train
 from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.tokens.build import build_store
 from foreword.training.hardware import Hardware
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 
 pytestmark = pytest.mark.slow
 LABELS, WORDS, SENTENCE, SENTENCES = 8, 3, 6, 6
@@ -81,7 +81,7 @@ def test_what_was_read_before_is_worth_labels(name: str, text: Path, labelled: L
         tmp_path / "run",
         labelled,
         tmp_path / "study",
-        Tuning(epochs=20, batch_size=8, labels=LABELS),
+        FinetuneSettings(epochs=20, batch_size=8, labels=LABELS),
         Plan(seeds=5, compare=("scratch", "shuffled")),
         Hardware(),
     )

@@ -25,19 +25,19 @@ BAD = ("dreadful", "poor", "awful", "dull", "silly", "cold", "clumsy", "boring")
 THINGS = ("film", "story", "cast", "music")
 
 
-def review(good: bool, dice: np.random.Generator) -> str:
+def review(good: bool, rng: np.random.Generator) -> str:
     words = GOOD if good else BAD
     return " ".join(
-        f"{words[dice.integers(len(words))]} {THINGS[dice.integers(len(THINGS))]} and"
-        for _ in range(int(dice.integers(3, 8)))
+        f"{words[rng.integers(len(words))]} {THINGS[rng.integers(len(THINGS))]} and"
+        for _ in range(int(rng.integers(3, 8)))
     )
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("units")
-    dice = chance(21)
-    (folder / "text.txt").write_text("".join(review(n % 2 == 0, dice) + "\n" for n in range(3000)), encoding="utf-8")
+    rng = chance(21)
+    (folder / "text.txt").write_text("".join(review(n % 2 == 0, rng) + "\n" for n in range(3000)), encoding="utf-8")
     settings = [
         "network.width=32",
         "network.embedding=16",
@@ -56,9 +56,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def task(tmp_path_factory: pytest.TempPathFactory) -> LabelledTask:
-    folder, dice = tmp_path_factory.mktemp("task"), chance(22)
+    folder, rng = tmp_path_factory.mktemp("task"), chance(22)
     for name, count in {"train": 600, "dev": 300, "test": 1000}.items():
-        rows = [f"{review(n % 2 == 0, dice)},{'bad' if n % 2 else 'good'}\n" for n in range(count)]
+        rows = [f"{review(n % 2 == 0, rng)},{'bad' if n % 2 else 'good'}\n" for n in range(count)]
         (folder / f"{name}.csv").write_text("text,label\n" + "".join(rows), encoding="utf-8")
     return load(str(folder / "train.csv"), None, "", folder / "dev.csv", folder / "test.csv")
 

@@ -53,7 +53,7 @@ class AdviceRequest:
 
 
 @dataclass(frozen=True)
-class Tested:
+class AdviceTestResult:
     """What a fitted labeller answers to the test."""
 
     name: str
@@ -71,7 +71,7 @@ class Advice:
     order: Sequence[Trial]  # the best first
     winner: Trial
     learned: bool  # whether anything is better than one answer
-    tested: Sequence[Tested]  # the winner, the baseline, one answer
+    tested: Sequence[AdviceTestResult]  # the winner, the baseline, one answer
     apart: PairedDifference | None  # winner - baseline on test
     curve: Sequence[tuple[int, Trial]]  # the winner with fewer labels
 
@@ -257,7 +257,9 @@ def fit_again(race: CandidateRace, candidates: Sequence[Candidate], winner: Tria
     return made[0] if len(made) == 1 else AverageLabeller(tuple(race.problem.task.labels), tuple(made))
 
 
-def at_test(race: CandidateRace, candidates: Sequence[Candidate], winner: Trial, fitted: Labeller) -> list[Tested]:
+def at_test(
+    race: CandidateRace, candidates: Sequence[Candidate], winner: Trial, fitted: Labeller
+) -> list[AdviceTestResult]:
     problem, found = race.problem, []
     for name in dict.fromkeys((winner.name, BASELINE, CONSTANT)):
         trial = race.trials.get((name, winner.size)) or race.trials.get((name, None))
@@ -270,11 +272,11 @@ def at_test(race: CandidateRace, candidates: Sequence[Candidate], winner: Trial,
             labeller = one.fit(problem, problem.examples, [one.settings[trial.setting]])[0]
         answers = tuple(labeller.answers(problem.task.test))
         value = problem.measure.of(problem.task.test, [one.label for one in answers])
-        found.append(Tested(name, answers, value))
+        found.append(AdviceTestResult(name, answers, value))
     return found
 
 
-def difference_at_test(problem: Problem, tested: Sequence[Tested]) -> PairedDifference | None:
+def difference_at_test(problem: Problem, tested: Sequence[AdviceTestResult]) -> PairedDifference | None:
     """winner - baseline, or - one answer where there is no other."""
     if len(tested) < 2:
         return None

@@ -43,17 +43,17 @@ def through(
         raise ValueError(f"nothing can be said beyond {most:,.0f} labels")
     columns = [metric.columns(list(one)) for one in judged]
     examples = len(columns[0])
-    dice, found = chance(number_of("curve"), examples), []
+    rng, found = chance(number_of("curve"), examples), []
     for _ in range(DRAWS):
-        draw = dice.multinomial(examples, np.full(examples, 1 / examples))
+        draw = rng.multinomial(examples, np.full(examples, 1 / examples))
         values = np.asarray([float(metric.of(draw @ one, examples)) for one in columns])
-        found.append(extended(np.asarray(labels, float), values, np.asarray(ahead, float), dice))
+        found.append(extended(np.asarray(labels, float), values, np.asarray(ahead, float), rng))
     table = np.asarray(found)
     low, middle, high = np.percentile(table, (2.5, 50, 97.5), axis=0)
     return [Point(*row) for row in zip(ahead, middle.tolist(), low.tolist(), high.tolist())]
 
 
-def extended(labels: np.ndarray, values: np.ndarray, ahead: np.ndarray, dice: np.random.Generator) -> np.ndarray:
+def extended(labels: np.ndarray, values: np.ndarray, ahead: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """One curve a - b n^-c through the points, b not negative, c chosen by lot among those that fit best."""
     spread = 0.01
     fits = []
@@ -65,7 +65,7 @@ def extended(labels: np.ndarray, values: np.ndarray, ahead: np.ndarray, dice: np
         error = float(((values - level - slope * x) ** 2).sum())
         fits.append((error, level, slope, power))
     weights = np.exp(-(np.asarray([one[0] for one in fits]) - min(one[0] for one in fits)) / (2 * spread**2))
-    _, level, slope, power = fits[int(dice.choice(len(fits), p=weights / weights.sum()))]
+    _, level, slope, power = fits[int(rng.choice(len(fits), p=weights / weights.sum()))]
     return np.clip(level + slope * ahead**-power, -1.0, 1.0)
 
 

@@ -20,7 +20,7 @@ from foreword.transfer.finetune import finetune
 from foreword.transfer.kinds.base import Answer
 from foreword.transfer.labeller_place import FILE, model_folder
 from foreword.transfer.predict import Predictor
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 
 SHARE = 0.1  # of the labels, on which the best weights are chosen
 PASSES = 8  # through the labels at most
@@ -61,7 +61,7 @@ class Finetuned:
         torch.set_num_threads(problem.threads)
         seconds, steps = max(5.0, self.seconds), math.ceil(len(task.train) / 16)
         budget = (f'training.budget="{seconds:.0f}s"', f"training.passes={PASSES}", f"training.evaluate={steps}")
-        how = Tuning(epochs=PASSES, batch_size=16, network=self.network, settings=budget)
+        how = FinetuneSettings(epochs=PASSES, batch_size=16, network=self.network, settings=budget)
         shutil.rmtree(self.place, ignore_errors=True)
         return [FinetunedLabeller(finetune(self.model, task, self.place, how, Hardware()).path)]
 

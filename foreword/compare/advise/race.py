@@ -202,5 +202,5 @@ def average(problem: Problem, first: Trial, *others: Trial) -> Trial | None:
     )
 
 
-def told(seconds: float) -> str:
+def not_tried(seconds: float) -> str:
     return f"not tried: about {duration(seconds)} more"

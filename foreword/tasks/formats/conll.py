@@ -40,7 +40,7 @@ class Conll(Files):
             yield Line({"words": words, "tags": tags}, first)
 
 
-class Slashed(Files):
+class SlashTagged(Files):
     """A sentence a line, made of text/tag pieces; `o` is outside. Characters get B- and I- tags. Fields: words, tags."""
 
     kind: Literal["slashed"] = "slashed"

@@ -15,17 +15,17 @@ Asked = tuple[str, int]  # a question, its answer
 
 
 def _two(digits: int, word: str, solve: Callable[[int, int], int]) -> Callable[[np.random.Generator], Asked]:
-    def draw(dice: np.random.Generator) -> Asked:
-        a, b = (int(n) for n in dice.integers(10**digits, size=2))  # [0, 100) is "two digits" in the paper
+    def draw(rng: np.random.Generator) -> Asked:
+        a, b = (int(n) for n in rng.integers(10**digits, size=2))  # [0, 100) is "two digits" in the paper
         return f"What is {a} {word} {b}?", solve(a, b)
 
     return draw
 
 
-def _composite(dice: np.random.Generator) -> Asked:
+def _composite(rng: np.random.Generator) -> Asked:
     """Three one-digit numbers, brackets around the last two."""
-    a, b, c = (int(n) for n in dice.integers(10, size=3))
-    outer, inner = (("+", "-", "*")[int(n)] for n in dice.integers(3, size=2))
+    a, b, c = (int(n) for n in rng.integers(10, size=3))
+    outer, inner = (("+", "-", "*")[int(n)] for n in rng.integers(3, size=2))
     return f"What is {a}{outer}({b}{inner}{c})?", SIGNS[outer](a, SIGNS[inner](b, c))
 
 
@@ -60,9 +60,9 @@ class Arithmetic(Generated):
         return [(setting, said) for setting, said in wrong.items() if said]
 
     def drawn(self, where: SearchPath) -> Sequence[Row]:
-        dice = chance(self.seed, number_of(self.operation))
+        rng = chance(self.seed, number_of(self.operation))
         found: dict[str, int] = {}
         while len(found) < 2 * self.items:
-            question, answer = OPERATIONS[self.operation](dice)
+            question, answer = OPERATIONS[self.operation](rng)
             found[question] = answer
         return [{"question": question, "answer": str(answer)} for question, answer in found.items()]

@@ -15,7 +15,7 @@ from foreword.basics.seeds import chance, number_of
 from foreword.tasks.files import Generated, SearchPath, text_of
 from foreword.tasks.template import Row
 
-TOLD = 4  # sentences of a story
+SENTENCES = 4  # sentences of a story
 _END = re.compile(r"(?<=[.!?])\s+(?=\S)")
 SHORTEST, LONGEST = 20, 200  # characters of a sentence
 
@@ -30,12 +30,12 @@ class Endings(Generated):
 
     def drawn(self, where: SearchPath) -> Sequence[Row]:
         stories = [
-            part[at : at + TOLD + 1]
+            part[at : at + SENTENCES + 1]
             for part in paragraphs(text_of(where.find(self.text)))
-            for at in range(0, len(part) - TOLD, TOLD + 1)
+            for at in range(0, len(part) - SENTENCES, SENTENCES + 1)
         ]
         if not stories:
-            raise Fault(f"{self.text} has no paragraph of {TOLD + 1} sentences.", "Give a text of paragraphs.")
+            raise Fault(f"{self.text} has no paragraph of {SENTENCES + 1} sentences.", "Give a text of paragraphs.")
         wrong = (
             [sentence for part in paragraphs(text_of(where.find(self.other))) for sentence in part]
             if self.other
@@ -43,18 +43,20 @@ class Endings(Generated):
         )
         found = []
         for number in chance(self.seed, number_of("endings")).permutation(len(stories))[: self.examples].tolist():
-            *told, right = stories[number]
-            dice = chance(self.seed, number_of("ending", number))
-            choices = [right, _other_than(right, wrong, dice)]
-            place = int(dice.integers(2))
-            found.append({"story": " ".join(told), "endings": choices if not place else choices[::-1], "right": place})
+            *sentences, right = stories[number]
+            rng = chance(self.seed, number_of("ending", number))
+            choices = [right, _other_than(right, wrong, rng)]
+            place = int(rng.integers(2))
+            found.append(
+                {"story": " ".join(sentences), "endings": choices if not place else choices[::-1], "right": place}
+            )
         return found
 
 
-def _other_than(right: str, wrong: Sequence[str], dice: object) -> str:
+def _other_than(right: str, wrong: Sequence[str], rng: object) -> str:
     picked = right
     while picked == right:
-        picked = wrong[int(dice.integers(len(wrong)))]  # type: ignore[attr-defined]
+        picked = wrong[int(rng.integers(len(wrong)))]  # type: ignore[attr-defined]
     return picked
 
 

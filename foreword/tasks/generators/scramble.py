@@ -19,27 +19,27 @@ _WORD = re.compile(r"\b[a-z]{5,14}\b")  # longer than four and shorter than fift
 SIGNS = ".,!?;:'-/ "
 
 
-def _cycled(word: str, dice: np.random.Generator) -> str:
-    at = int(dice.integers(1, len(word)))
+def _cycled(word: str, rng: np.random.Generator) -> str:
+    at = int(rng.integers(1, len(word)))
     return word[at:] + word[:at]
 
 
-def _shuffled(word: str, dice: np.random.Generator) -> str:
-    return "".join(word[i] for i in dice.permutation(len(word)))
+def _shuffled(word: str, rng: np.random.Generator) -> str:
+    return "".join(word[i] for i in rng.permutation(len(word)))
 
 
 def _keeping(kept: int) -> Callable[[str, np.random.Generator], str]:
     """All letters but the first and last `kept` in another order."""
 
-    def draw(word: str, dice: np.random.Generator) -> str:
-        return word[:kept] + _shuffled(word[kept : len(word) - kept], dice) + word[len(word) - kept :]
+    def draw(word: str, rng: np.random.Generator) -> str:
+        return word[:kept] + _shuffled(word[kept : len(word) - kept], rng) + word[len(word) - kept :]
 
     return draw
 
 
-def _inserted(word: str, dice: np.random.Generator) -> str:
+def _inserted(word: str, rng: np.random.Generator) -> str:
     """A sign or a space after every letter but the last."""
-    return "".join(letter + SIGNS[int(dice.integers(len(SIGNS)))] for letter in word[:-1]) + word[-1]
+    return "".join(letter + SIGNS[int(rng.integers(len(SIGNS)))] for letter in word[:-1]) + word[-1]
 
 
 SCRAMBLES: dict[str, Callable[[str, np.random.Generator], str]] = {
@@ -47,7 +47,7 @@ SCRAMBLES: dict[str, Callable[[str, np.random.Generator], str]] = {
     "anagrams_all_but_ends": _keeping(1),
     "anagrams_all_but_two": _keeping(2),
     "random_insertion": _inserted,
-    "reversed": lambda word, dice: word[::-1],
+    "reversed": lambda word, rng: word[::-1],
 }
 
 
@@ -64,11 +64,11 @@ class Scramble(Generated):
         common = sorted(counts, key=lambda word: (-counts[word], word))[:COMMONEST]
         found = []
         for number in chance(self.seed, number_of("scramble")).permutation(len(common)):
-            dice = chance(self.seed, number_of(self.way, common[number]))
-            if made := self._changed(common[number], dice):
+            rng = chance(self.seed, number_of(self.way, common[number]))
+            if made := self._changed(common[number], rng):
                 found.append({"scrambled": made, "word": common[number]})
         return found
 
-    def _changed(self, word: str, dice: np.random.Generator) -> str:
+    def _changed(self, word: str, rng: np.random.Generator) -> str:
         """Scrambled so that it shows; nothing for a word that stays what it is (a palindrome turned round)."""
-        return next((made for _ in range(20) if (made := SCRAMBLES[self.way](word, dice)) != word), "")
+        return next((made for _ in range(20) if (made := SCRAMBLES[self.way](word, rng)) != word), "")

@@ -34,35 +34,35 @@ class Symbols(ExampleSource):
         return ["train", "test"]
 
     def rows(self, split: str, where: SearchPath) -> Sequence[Row]:
-        dice = chance(self.seed, number_of(f"{self.way} {split}"))
+        rng = chance(self.seed, number_of(f"{self.way} {split}"))
         wanted = self.items if split == "train" else self.asked_items
         found: dict[str, str] = {}
         for _ in range(20 * wanted):  # short strings are few: there may not be as many as are wanted
-            length = int(dice.integers(1, self.longest + 1)) if split == "train" else self.asked
-            given, answer = _MAKERS[self.way](length, dice)
+            length = int(rng.integers(1, self.longest + 1)) if split == "train" else self.asked
+            given, answer = _MAKERS[self.way](length, rng)
             found[given] = answer
             if len(found) == wanted:
                 break
         return [{"given": given, "answer": answer} for given, answer in found.items()]
 
 
-def _digits(length: int, dice: np.random.Generator) -> list[str]:
-    return [str(int(digit)) for digit in dice.integers(10, size=length)]
+def _digits(length: int, rng: np.random.Generator) -> list[str]:
+    return [str(int(digit)) for digit in rng.integers(10, size=length)]
 
 
-def _copied(length: int, dice: np.random.Generator) -> tuple[str, str]:
-    given = " ".join(_digits(length, dice))
+def _copied(length: int, rng: np.random.Generator) -> tuple[str, str]:
+    given = " ".join(_digits(length, rng))
     return given, given
 
 
-def _reversed(length: int, dice: np.random.Generator) -> tuple[str, str]:
-    given = _digits(length, dice)
+def _reversed(length: int, rng: np.random.Generator) -> tuple[str, str]:
+    given = _digits(length, rng)
     return " ".join(given), " ".join(given[::-1])
 
 
-def _added(length: int, dice: np.random.Generator) -> tuple[str, str]:
+def _added(length: int, rng: np.random.Generator) -> tuple[str, str]:
     """Two numbers of as many digits, and their sum with one more, zeros in front kept: every place has its place."""
-    first, second = _digits(length, dice), _digits(length, dice)
+    first, second = _digits(length, rng), _digits(length, rng)
     total = str(int("".join(first)) + int("".join(second))).zfill(length + 1)
     return " ".join([*first, "+", *second]), " ".join(total)
 

@@ -14,7 +14,7 @@ from foreword.tasks.labelled.columns import Columns
 from foreword.tasks.template import Row, Templated, items, names, render, value
 
 
-class WrongRow(ValueError):
+class InvalidRow(ValueError):
     """A row that should be mended: what is wrong with it, and what to do."""
 
     def __init__(self, what: str, do: str = ""):
@@ -108,16 +108,16 @@ class LabelledKind(Templated):
         most = Counter(example.label for example in train).most_common(1)[0][0]
         return lambda example: most
 
-    def shuffled_labels(self, examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
+    def shuffled_labels(self, examples: Sequence[Example], rng: np.random.Generator) -> list[Label]:
         """The same labels, which of them is whose left to chance."""
-        return [examples[place].label for place in dice.permutation(len(examples))]
+        return [examples[place].label for place in rng.permutation(len(examples))]
 
 
 def filled(template: str, row: Row) -> str:
     """A text that is not empty, without white space around."""
     if text := render(template, row).strip():
         return text
-    raise WrongRow(f"{template} is empty in this row.", "Write a text, or remove the row.")
+    raise InvalidRow(f"{template} is empty in this row.", "Write a text, or remove the row.")
 
 
 def number_in(template: str, row: Row) -> float:
@@ -127,7 +127,7 @@ def number_in(template: str, row: Row) -> float:
     except ValueError:
         number = float("nan")
     if not abs(number) < float("inf"):
-        raise WrongRow(f"{template} says {said!r}, which is not a number.")
+        raise InvalidRow(f"{template} says {said!r}, which is not a number.")
     return number
 
 

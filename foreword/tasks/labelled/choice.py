@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from foreword.tasks.choices import AmongChoices
+from foreword.tasks.choices import ChoiceSettings
 from foreword.tasks.example import Example, Label
 from foreword.tasks.labelled.base import LabelledKind, filled
 from foreword.tasks.labelled.columns import OPTIONS, Columns, field
@@ -17,7 +17,7 @@ NUMBERED = ("choice", "option", "ending", "answer")  # stems of choice0, choice1
 LETTERS = "ABCDEFGH"
 
 
-class MultipleChoice(AmongChoices, LabelledKind):
+class MultipleChoice(ChoiceSettings, LabelledKind):
     """Which of several texts is right?"""
 
     in_words: ClassVar[str] = "multiple choice"
@@ -65,5 +65,5 @@ class MultipleChoice(AmongChoices, LabelledKind):
         offered = [f"choice{number}" for number in range(1, len(example.choices) + 1)]
         return offered.index(said) if said in offered else -1
 
-    def shuffled_labels(self, examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
-        return [int(dice.integers(len(example.choices))) for example in examples]
+    def shuffled_labels(self, examples: Sequence[Example], rng: np.random.Generator) -> list[Label]:
+        return [int(rng.integers(len(example.choices))) for example in examples]

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar, Literal
 
 from foreword.basics.messages import did_you_mean
-from foreword.tasks.example import Example, Label, Unusable
-from foreword.tasks.labelled.base import LabelledKind, WrongRow
+from foreword.tasks.example import Example, Label, UnusableExample
+from foreword.tasks.labelled.base import InvalidRow, LabelledKind
 from foreword.tasks.labelled.columns import ALONE, LABEL, Columns, field
 from foreword.tasks.template import Row, render
 
@@ -28,11 +28,13 @@ class ClassLabels(LabelledKind):
     def label_in(self, row: Row, read: Example) -> str:
         said = render(self.label, row).strip()
         if said in self.skip:
-            raise Unusable(f"its label is {said!r}")
+            raise UnusableExample(f"its label is {said!r}")
         if not said:
-            raise WrongRow("this row has no label.", "Write one, or remove the row.")
+            raise InvalidRow("this row has no label.", "Write one, or remove the row.")
         if self.names and said not in self.names and said not in self.names.values():
-            raise WrongRow(f"the label {said!r} is not one of {', '.join(self.names)}.{did_you_mean(said, self.names)}")
+            raise InvalidRow(
+                f"the label {said!r} is not one of {', '.join(self.names)}.{did_you_mean(said, self.names)}"
+            )
         return self.names.get(said, said)
 
     def label_set(self, labels: Iterable[Label]) -> tuple[str, ...]:

@@ -58,10 +58,10 @@ class Ranking(LabelledKind):
     def constant_answer(self, train: Sequence[Example]) -> Callable[[Example], float]:
         return lambda example: 0.0
 
-    def shuffled_labels(self, examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
+    def shuffled_labels(self, examples: Sequence[Example], rng: np.random.Generator) -> list[Label]:
         """Every query keeps as many that are relevant."""
         found: list[Label] = [None] * len(examples)
         for members in groups(examples).values():
-            for place, other in zip(members, dice.permutation(members)):
+            for place, other in zip(members, rng.permutation(members)):
                 found[place] = examples[other].label
         return found

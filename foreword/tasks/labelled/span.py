@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 from foreword.basics.files import JsonObject
 from foreword.tasks.example import Example, Span
-from foreword.tasks.labelled.base import LabelledKind, WrongRow, filled
+from foreword.tasks.labelled.base import InvalidRow, LabelledKind, filled
 from foreword.tasks.labelled.columns import Columns, field
 from foreword.tasks.template import Row, names, render, value
 
@@ -69,7 +69,7 @@ def answers_in(said: Any, row: Row) -> list[JsonObject]:
     return [_answer(one, row) for one in said or []]
 
 
-def _answer(one: Any, row: Row) -> JsonObject:
+def _answer(one: object, row: Row) -> JsonObject:
     if isinstance(one, Mapping):
         start = one.get("start", one.get("answer_start"))
         one = one.get("text", "")
@@ -84,24 +84,24 @@ def span_in(text: str, answer: Mapping[str, Any]) -> Span:
     if start is None and said and text.count(said) == 1:
         start = text.find(said)
     if start is None:
-        raise WrongRow(
+        raise InvalidRow(
             f"the answer {said!r} stands in its text {text.count(said) if said else 0} times, and no start is given.",
             "Give the column start: the character at which the answer begins, counted from 0.",
         )
     if said and text[start : start + len(said)] == said:
         return Span(start, start + len(said), said)
     elsewhere = text.find(said) if said else -1
-    raise WrongRow(
+    raise InvalidRow(
         f"the answer {said!r} does not stand at character {start} of its text"
         + (f"; it stands at {elsewhere}." if elsewhere >= 0 else ", nor anywhere in it."),
         "Offsets count characters (not bytes) from 0, in the text as it is written.",
     )
 
 
-def span_or_none(text: str, answer: Mapping[str, Any]) -> Span:
+def span_or_none(text: str, answer: Mapping[str, object]) -> Span:
     """The same where published files have mistakes: where it stands if that is sure, or else nowhere."""
     try:
         return span_in(text, answer)
-    except WrongRow:
+    except InvalidRow:
         said = str(answer["text"])
         return span_in(text, {"text": said, "start": None}) if said and text.count(said) == 1 else Span(-1, -1, said)

@@ -11,7 +11,7 @@ import numpy as np
 
 from foreword.tasks.entities import in_iob1, to_iob2
 from foreword.tasks.example import Example, Label, Span
-from foreword.tasks.labelled.base import LabelledKind, WrongRow, listed
+from foreword.tasks.labelled.base import InvalidRow, LabelledKind, listed
 from foreword.tasks.labelled.columns import Columns, field
 from foreword.tasks.template import Row
 
@@ -46,7 +46,7 @@ class Tagging(LabelledKind):
     def read(self, row: Row) -> Example:
         said = listed(self.sentence, row)
         if not said:
-            raise WrongRow("this row has no words.", "Remove the row.")
+            raise InvalidRow("this row has no words.", "Remove the row.")
         words, start = [], 0
         for word in said:
             words.append(Span(start, start + len(word), word))
@@ -56,7 +56,7 @@ class Tagging(LabelledKind):
     def label_in(self, row: Row, read: Example) -> tuple[str, ...]:
         tags = tuple(listed(self.tags, row))
         if len(tags) != len(read.words):
-            raise WrongRow(f"{len(read.words)} words and {len(tags)} tags.", "Each word needs one tag.")
+            raise InvalidRow(f"{len(read.words)} words and {len(tags)} tags.", "Each word needs one tag.")
         return tags
 
     def label_set(self, labels: Iterable[Label]) -> tuple[str, ...]:
@@ -84,7 +84,7 @@ class Tagging(LabelledKind):
         most = Counter(tag for example in train for tag in example.tags).most_common(1)[0][0]
         return lambda example: [most] * len(example.words)
 
-    def shuffled_labels(self, examples: Sequence[Example], dice: np.random.Generator) -> list[Label]:
+    def shuffled_labels(self, examples: Sequence[Example], rng: np.random.Generator) -> list[Label]:
         tags = [tag for example in examples for tag in example.tags]
-        mixed = iter([tags[place] for place in dice.permutation(len(tags))])
+        mixed = iter([tags[place] for place in rng.permutation(len(tags))])
         return [tuple(next(mixed) for _ in example.words) for example in examples]

@@ -32,13 +32,13 @@ class Acceptability(PromptedKind):
         return Judged({"Matthews": (mean, gold)}, {"mean_log_probability": mean, "gold": gold})
 
     def metrics(self) -> dict[str, Metric]:
-        return {"Matthews": AcrossHalves()}
+        return {"Matthews": CrossValidatedMatthews()}
 
     def scored(self, metric: str) -> str:
         return "per token, above a threshold"
 
 
-class AcrossHalves(Matthews):
+class CrossValidatedMatthews(Matthews):
     """Matthews correlation where each half of the examples is judged by the threshold that is best for the other half.
 
     Each example is (score, gold). The paper does not say where its threshold comes from; one that was chosen on the very

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from foreword.basics.messages import Fault
-from foreword.tasks.metrics import Metric, Share
+from foreword.tasks.metrics import Metric, Proportion
 from foreword.tasks.prompted.multiple_choice import ChoosesByLikelihood, LikeliestChoice, likeliest
 from foreword.tasks.prompted.request import Judged, Request
 from foreword.tasks.template import Row, names, render
@@ -58,8 +58,8 @@ class AssociationChoice(ChoosesByLikelihood):
         return cls(question=fields, choices=asked.choices, gold=asked.gold, labels=asked.labels)
 
     def faults(self) -> list[tuple[str, str]]:
-        few = [] if self.ngrams > 0 else [("ngrams", f"n-grams have at least one word (it says {self.ngrams}).")]
-        return super().faults() + few
+        too_few = [] if self.ngrams > 0 else [("ngrams", f"n-grams have at least one word (it says {self.ngrams}).")]
+        return super().faults() + too_few
 
     def requests(self, row: Row) -> list[Request]:
         self.right(row)
@@ -77,4 +77,4 @@ class AssociationChoice(ChoosesByLikelihood):
         return Judged({"accuracy": guess == right}, {**shown, "gold": right, "guess": guess, "pairs": pairs})
 
     def metrics(self) -> dict[str, Metric]:
-        return {"accuracy": Share()}
+        return {"accuracy": Proportion()}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from foreword.tasks.example import Unusable
-from foreword.tasks.metrics import Metric, Perplexity, Share
+from foreword.tasks.example import UnusableExample
+from foreword.tasks.metrics import Metric, Perplexity, Proportion
 from foreword.tasks.prompted.request import Judged, LikelihoodRequest, PromptedKind, Request
 from foreword.tasks.template import Row, render
 
@@ -27,7 +27,7 @@ class LastWord(PromptedKind):
     def split(self, row: Row) -> tuple[str, str]:
         passage, _, word = render(self.text, row).rstrip().rpartition(" ")
         if not passage:
-            raise Unusable("it has no word before the last")
+            raise UnusableExample("it has no word before the last")
         return passage, word
 
     def requests(self, row: Row) -> list[Request]:
@@ -51,8 +51,8 @@ class LastWord(PromptedKind):
         return Judged(values, {"word": self.split(row)[1], "log_probability": likelihood.total})
 
     def metrics(self) -> dict[str, Metric]:
-        filtered: dict[str, Metric] = {FILTERED: Share()} if self.stop_words else {}
-        return {"accuracy": Share(), **filtered, "perplexity": Perplexity()}
+        filtered: dict[str, Metric] = {FILTERED: Proportion()} if self.stop_words else {}
+        return {"accuracy": Proportion(), **filtered, "perplexity": Perplexity()}
 
     def scored(self, metric: str) -> str:
         return "per word" if metric == "perplexity" else ""

@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from foreword.tasks.example import Unusable
-from foreword.tasks.metrics import Bleu, Mean, Metric, Share
+from foreword.tasks.example import UnusableExample
+from foreword.tasks.metrics import Bleu, Mean, Metric, Proportion
 from foreword.tasks.prompted.request import GenerationRequest, Judged, PromptedKind, Request
 from foreword.tasks.template import Row, items, names, render, value
 from foreword.tasks.text_match import TEXT
@@ -49,7 +49,7 @@ class Generation(PromptedKind):
         else:
             found = [render(template, row) for template in self.answer]
         if not found:
-            raise Unusable("it has no answer")
+            raise UnusableExample("it has no answer")
         return found
 
     def requests(self, row: Row) -> list[Request]:
@@ -73,6 +73,6 @@ class Generation(PromptedKind):
 
     def metrics(self) -> dict[str, Metric]:
         return {
-            NAMES[name]: Bleu() if name == "bleu" else Share() if name.startswith("exact") else Mean()
+            NAMES[name]: Bleu() if name == "bleu" else Proportion() if name.startswith("exact") else Mean()
             for name in self.compare
         }

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal
 
-from foreword.tasks.choices import AmongChoices
-from foreword.tasks.metrics import Metric, Share
+from foreword.tasks.choices import ChoiceSettings
+from foreword.tasks.metrics import Metric, Proportion
 from foreword.tasks.prompted.request import Judged, Likelihood, LikelihoodRequest, PromptedKind, Request
 from foreword.tasks.template import Row, render
 
@@ -20,7 +20,7 @@ NORMALISE: dict[str, Callable[[str, Likelihood, Any], float]] = {
 WORDS = {"sum": "summed", "token": "per token", "byte": "per byte", "unconditional": "minus unconditional"}
 
 
-class ChoosesByLikelihood(AmongChoices, PromptedKind):
+class ChoosesByLikelihood(ChoiceSettings, PromptedKind):
     """One of several choices is right."""
 
     own_fields: ClassVar[tuple[str, ...]] = ("choice",)
@@ -70,7 +70,7 @@ class LikeliestChoice(ChoosesByLikelihood):
         return Judged(values, {"choices": self.completions(row), "scores": scores, "gold": right, "guess": guess})
 
     def metrics(self) -> dict[str, Metric]:
-        return {self._metric(name): Share() for name in self.normalise}
+        return {self._metric(name): Proportion() for name in self.normalise}
 
     def _metric(self, normalise: str) -> str:
         return "accuracy" if normalise == self.normalise[0] else f"accuracy, {normalise}"

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from foreword.tasks.example import Unusable
+from foreword.tasks.example import UnusableExample
 from foreword.tasks.metrics import Mean, Metric, Spearman
 from foreword.tasks.prompted.request import Judged, LikelihoodRequest, PromptedKind, Request
 from foreword.tasks.template import Row, render
@@ -26,8 +26,8 @@ class Rating(PromptedKind):
     neutral: str = ""  # "I'd rate it": calibrates
 
     def faults(self) -> list[tuple[str, str]]:
-        few = [] if len(set(self.ratings)) > 1 else [("ratings", "there must be at least two different ratings.")]
-        return super().faults() + few
+        too_few = [] if len(set(self.ratings)) > 1 else [("ratings", "there must be at least two different ratings.")]
+        return super().faults() + too_few
 
     def completions(self, row: Row) -> list[str]:
         return [render(self.completion, {**row, "rating": f"{rating:g}"}) for rating in self.ratings]
@@ -36,7 +36,7 @@ class Rating(PromptedKind):
         try:
             return float(render(self.gold, row))
         except ValueError as error:
-            raise Unusable(f"its rating {render(self.gold, row)!r} is no number") from error
+            raise UnusableExample(f"its rating {render(self.gold, row)!r} is no number") from error
 
     def requests(self, row: Row) -> list[Request]:
         self.right(row)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -98,7 +97,7 @@ class PromptedKind(Templated):
         """The example with its answer, as a shot."""
         raise NotImplementedError
 
-    def judge(self, row: Row, answers: Sequence[Any]) -> Judged:
+    def judge(self, row: Row, answers: Sequence[object]) -> Judged:
         raise NotImplementedError
 
     def metrics(self) -> dict[str, Metric]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, ClassVar, Literal
 
-from foreword.tasks.metrics import Metric, Share
+from foreword.tasks.metrics import Metric, Proportion
 from foreword.tasks.prompted.multiple_choice import NORMALISE, WORDS, ChoosesByLikelihood, likeliest
 from foreword.tasks.prompted.request import Judged, LikelihoodRequest, Request
 from foreword.tasks.template import Row, render
@@ -45,7 +45,7 @@ class LikeliestContext(ChoosesByLikelihood):
         )
 
     def metrics(self) -> dict[str, Metric]:
-        return {"accuracy": Share()}
+        return {"accuracy": Proportion()}
 
     def scored(self, metric: str) -> str:
         return f"{self.scoring}, {WORDS[self.normalise]}" if self.normalise != "sum" else self.scoring

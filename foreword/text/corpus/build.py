@@ -41,13 +41,15 @@ def build_corpus(plan: CorpusPlan, out: Path, workers: Workers | None = None) ->
     sizes = [shard.unit.size for shard in shards]
     small = sum(sizes) < SMALL and not who.cluster
     with who.start() as pool, Unfinished(out, key) as unfinished:
-        told = unfinished.map(pool, "prepared", Prepare(unfinished.folder, plan), range(len(plan.stages)), here=True)
+        prepared = unfinished.map(
+            pool, "prepared", Prepare(unfinished.folder, plan), range(len(plan.stages)), here=True
+        )
         found = _run(plan, unfinished, pool, shards, sizes, small)
-        content = {"format": FORMAT, "settings": key, "name": plan.name, **_told(plan, found, told)}
+        content = {"format": FORMAT, "settings": key, "name": plan.name, **_build_summary(plan, found, prepared)}
         write_json(unfinished.folder / CONTENT, content)
         os.rename(unfinished.folder, out)
-        for scrap in ("done", "sketches", "prepared"):
-            shutil.rmtree(out / scrap, ignore_errors=True)
+        for leftover in ("done", "sketches", "prepared"):
+            shutil.rmtree(out / leftover, ignore_errors=True)
         (out / "plan.json").unlink()
     return content
 
@@ -136,7 +138,7 @@ def _check_left(one: Pass, records: list[JsonObject]) -> None:
         )
 
 
-def _told(plan: CorpusPlan, found: list[list[JsonObject]], told: list[JsonObject]) -> JsonObject:
+def _build_summary(plan: CorpusPlan, found: list[list[JsonObject]], prepared: list[JsonObject]) -> JsonObject:
     """What goes into corpus.json: sources, stages in order, and facts about what was kept."""
     records = [record for some in found for record in some]
     tallies: dict[str, list[JsonObject]] = {str(place): [] for place in range(len(plan.stages))}
@@ -150,7 +152,12 @@ def _told(plan: CorpusPlan, found: list[list[JsonObject]], told: list[JsonObject
         for place, source in enumerate(plan.sources)
     ]
     stages = [
-        {"kind": stage.kind, "settings": stage.model_dump(mode="json"), **told[place], **merged(tallies[str(place)])}
+        {
+            "kind": stage.kind,
+            "settings": stage.model_dump(mode="json"),
+            **prepared[place],
+            **merged(tallies[str(place)]),
+        }
         for place, stage in enumerate(plan.stages)
     ]
     return {"sources": sources, "stages": stages, **merged_facts([record["facts"] for record in found[-1]])}

@@ -22,7 +22,7 @@ class CorpusDocument(Document):
     date: str = ""
     passed: Mapping[str, Any] = field(default_factory=dict, hash=False)  # stage -> what it noted
 
-    def noted(self, stage: str, note: Any) -> CorpusDocument:
+    def noted(self, stage: str, note: object) -> CorpusDocument:
         return replace(self, passed={**self.passed, stage: note})
 
     def row(self) -> JsonObject:

@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 from foreword.basics.files import JsonObject
 from foreword.basics.spec import Spec
@@ -29,7 +28,7 @@ class Tally:
         self.gone: list[JsonObject] = []  # a line for each removed document, for `corpus why`
         self.read = self.read_bytes = self.kept = self.kept_bytes = 0
 
-    def remove(self, rule: str, document: CorpusDocument, **about: Any) -> None:
+    def remove(self, rule: str, document: CorpusDocument, **about: object) -> None:
         self.removed[rule] += 1
         self._sample(rule, document.text)
         row = document.row()

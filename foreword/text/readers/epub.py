@@ -31,25 +31,25 @@ class Epub(Source):
         try:
             with zipfile.ZipFile(path) as book:
                 yield CorpusDocument("\n\n".join(filter(None, chapters(book, self.limit))), str(path))
-        except TooLargeBook:
+        except EpubTooLarge:
             tally.remove("too large", CorpusDocument("", str(path)))
         except (
             zipfile.BadZipFile,
             zlib.error,
             KeyError,
             ElementTree.ParseError,
-            NoBook,
+            NotAnEpub,
             EOFError,
             RuntimeError,
         ) as error:
             tally.remove("not a readable EPUB", CorpusDocument(f"{path.name}: {error}", str(path)))
 
 
-class NoBook(ValueError):
+class NotAnEpub(ValueError):
     """The parts that every EPUB has are not there."""
 
 
-class TooLargeBook(ValueError):
+class EpubTooLarge(ValueError):
     """Unpacked, the chapters are larger than allowed."""
 
 
@@ -62,12 +62,12 @@ def chapters(book: zipfile.ZipFile, limit: int) -> Iterator[str]:
             found = file.read(left + 1)
         left -= len(found)
         if left < 0:
-            raise TooLargeBook
+            raise EpubTooLarge
         return found
 
     place = _xml(content("META-INF/container.xml")).find(f".//{CONTAINER}rootfile")
     if place is None:
-        raise NoBook("it names no root file")
+        raise NotAnEpub("it names no root file")
     root = place.get("full-path", "")
     package = _xml(content(root))
     items = {item.get("id"): item.get("href", "") for item in package.iter(f"{OPF}item")}
@@ -79,5 +79,5 @@ def chapters(book: zipfile.ZipFile, limit: int) -> Iterator[str]:
 
 def _xml(content: bytes) -> ElementTree.Element:
     if b"<!ENTITY" in content:
-        raise NoBook("it declares entities")
+        raise NotAnEpub("it declares entities")
     return ElementTree.fromstring(content)

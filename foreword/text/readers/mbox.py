@@ -29,7 +29,7 @@ class Mbox(Source):
     kind: str = "mbox"
 
     def read(self, path: Path, unit: Unit, tally: Tally) -> Iterator[CorpusDocument]:
-        for content in mails(path, self.limit):
+        for content in messages(path, self.limit):
             if content is None:
                 tally.remove("too large", CorpusDocument("", str(path)))
                 continue
@@ -44,7 +44,7 @@ class Mbox(Source):
             yield CorpusDocument(f"{subject}\n\n{text}".strip() if text else "", str(path), date=_date(mail))
 
 
-def mails(path: Path, limit: int) -> Iterator[bytes | None]:
+def messages(path: Path, limit: int) -> Iterator[bytes | None]:
     """The mails between lines that begin with `From `; None for one that is larger than the limit."""
     lines: list[bytes] = []
     size, begun, blank = 0, False, True

@@ -61,7 +61,7 @@ class MediaWiki(Source):
                         yield found
                     else:
                         tally.remove(*found)
-            except (EOFError, OSError, Broken) as error:
+            except (EOFError, OSError, BrokenDump) as error:
                 raise Fault(
                     f"the dump is broken: {error} ({file.tell():,} of {path.stat().st_size:,} bytes were read).",
                     "It may have been cut short; copy the file again.",
@@ -75,7 +75,7 @@ class MediaWiki(Source):
         try:
             tree = ElementTree.fromstring(page)
         except ElementTree.ParseError as error:
-            raise Broken(f"a page is not valid XML: {error}") from error
+            raise BrokenDump(f"a page is not valid XML: {error}") from error
         title = tree.findtext("title") or ""
         date = tree.findtext("revision/timestamp") or ""
         about = CorpusDocument(title, str(path), date=date)
@@ -90,7 +90,7 @@ class MediaWiki(Source):
         return CorpusDocument(self.converter.convert(whole) if self.simplified else whole, str(path), date=date)
 
 
-class Broken(ValueError):
+class BrokenDump(ValueError):
     """A dump that is not whole."""
 
 
@@ -115,7 +115,7 @@ def pages(stream: BinaryIO, start: int, stop: int | None, limit: int) -> Iterato
                     stream.seek(max(0, stream.tell() - BLOCK))
                     buffer = stream.read(BLOCK)
                 if LAST not in buffer:
-                    raise Broken("it ends before </mediawiki>")
+                    raise BrokenDump("it ends before </mediawiki>")
                 return
             keep = max(0, len(buffer) - len(LAST))
             buffer, at = buffer[keep:] + more, at + keep
@@ -124,7 +124,7 @@ def pages(stream: BinaryIO, start: int, stop: int | None, limit: int) -> Iterato
         searched, large = 0, False
         while (end := buffer.find(END, searched)) < 0:
             if not (more := stream.read(BLOCK)):
-                raise Broken("it ends in the middle of a page")
+                raise BrokenDump("it ends in the middle of a page")
             searched = max(0, len(buffer) - len(END))
             if len(buffer) > limit:
                 large = True

@@ -101,7 +101,7 @@ def records(path: Path, limit: int) -> Iterator[WarcRecord]:
             while (record := _record(stream, limit)) is not None:
                 number += 1
                 yield record
-        except (EOFError, gzip.BadGzipFile, zlib.error, _NoRecord) as error:
+        except (EOFError, gzip.BadGzipFile, zlib.error, _NotARecord) as error:
             raise Fault(
                 f"the archive is broken after {number:,} records: {error} "
                 f"({file.tell():,} of {path.stat().st_size:,} bytes were read).",
@@ -110,7 +110,7 @@ def records(path: Path, limit: int) -> Iterator[WarcRecord]:
             ) from error
 
 
-class _NoRecord(ValueError):
+class _NotARecord(ValueError):
     """What stands there is no record."""
 
 
@@ -121,16 +121,16 @@ def _record(stream: BinaryIO, limit: int) -> WarcRecord | None:
     if not line:
         return None
     if not line.startswith(b"WARC/"):
-        raise _NoRecord("it does not begin with WARC/")
+        raise _NotARecord("it does not begin with WARC/")
     lines: list[str] = []
     while (line := stream.readline(LINE)) not in (b"\r\n", b"\n"):
         if not line or len(lines) > 100:
-            raise _NoRecord("its header does not end")
+            raise _NotARecord("its header does not end")
         lines.append(line.decode("utf-8", "replace"))
     headers = HeaderParser().parsestr("".join(lines))
     length = headers.get("Content-Length", "")
     if not length.isdigit():
-        raise _NoRecord("it does not say its length")
+        raise _NotARecord("it does not say its length")
     return WarcRecord(headers, _content(stream, int(length), limit))
 
 
@@ -139,7 +139,7 @@ def _content(stream: BinaryIO, length: int, limit: int) -> bytes | None:
     while left:
         block = stream.read(min(left, BLOCK))
         if not block:
-            raise _NoRecord(f"{left:,} of its {length:,} bytes are missing")
+            raise _NotARecord(f"{left:,} of its {length:,} bytes are missing")
         left -= len(block)
         if length <= limit:
             parts.append(block)

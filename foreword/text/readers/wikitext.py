@@ -33,7 +33,7 @@ def _variant(inner: str, simplified: bool) -> str:
     """-{zh-hans:计算机; zh-hant:電腦}- is written differently for different readers."""
     if ":" not in inner:
         return inner.split("|")[-1]
-    ways = dict(part.split(":", 1) for part in inner.split("|")[-1].split(";") if ":" in part)
-    named = {name.strip(): text.strip() for name, text in ways.items()}
+    variants = dict(part.split(":", 1) for part in inner.split("|")[-1].split(";") if ":" in part)
+    named = {name.strip(): text.strip() for name, text in variants.items()}
     order = ("zh-hans", "zh-cn", "zh-hant", "zh-tw") if simplified else ("zh-hant", "zh-tw", "zh-hans", "zh-cn")
     return next((named[name] for name in order if name in named), next(iter(named.values()), ""))

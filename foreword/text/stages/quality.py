@@ -54,18 +54,18 @@ class Quality(Stage):
             held = np.arange(len(every)) % 5 == 0
         mixed = truth[~held].copy()
         chance(self.seed).shuffle(mixed)
-        told = {}
+        measured = {}
         for name, labels in (("auc_shuffled", mixed), ("auc", truth[~held])):
             some = [text for text, out in zip(every, held) if not out]
             model = Classifier.learned("words", some, np.where(labels, "good", "bad").tolist(), ["good"])
             scores = model.probabilities([text for text, out in zip(every, held) if out])[:, 0]
-            told[name] = round(auc(scores, truth[held]), 4)
+            measured[name] = round(auc(scores, truth[held]), 4)
         model.save(folder / "quality.npz")
         say(
-            f"quality: on {held.sum()} held-out samples a good one scores above a bad one {told['auc']:.1%} of the time "
-            f"(AUC; with shuffled labels {told['auc_shuffled']:.1%})."
+            f"quality: on {held.sum()} held-out samples a good one scores above a bad one {measured['auc']:.1%} of the time "
+            f"(AUC; with shuffled labels {measured['auc_shuffled']:.1%})."
         )
-        return {"held_out": told | {"samples": int(held.sum())}}
+        return {"held_out": measured | {"samples": int(held.sum())}}
 
     def run(self, documents: Documents, tally: Tally, place: Path) -> Documents:
         model = Classifier.load("words", place / "quality.npz")

@@ -106,7 +106,7 @@ class TransferKind:
         """How bad a mistake is: how sure the model was, or how far from the label; None: it is none."""
         return None if line["answer"] == example.label else float(line["scores"][str(line["answer"])])
 
-    def shown(self, example: Example, answer: Any) -> str:
+    def shown(self, example: Example, answer: object) -> str:
         """A label or an answer for people."""
         return f"{answer:.2f}" if isinstance(answer, float) else str(answer)
 

@@ -15,7 +15,7 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
 from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind, softmax
-from foreword.transfer.word_overlap import POWERS, Rarity
+from foreword.transfer.word_overlap import POWERS, InverseDocumentFrequency
 
 
 class ChoiceTransfer(TransferKind):
@@ -43,7 +43,7 @@ class ChoiceTransfer(TransferKind):
 
     def baseline(self, task: LabelledTask) -> Baseline:
         """The answer that shares the rarest words with what is asked, in all or for each of its own."""
-        rarity = Rarity(text for example in task.train for text in (*example.texts, *example.choices))
+        rarity = InverseDocumentFrequency(text for example in task.train for text in (*example.texts, *example.choices))
 
         def rule(power: float) -> Callable[[Example], int]:
             def one(example: Example) -> int:

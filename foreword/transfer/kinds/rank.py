@@ -15,7 +15,7 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
 from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind
-from foreword.transfer.word_overlap import POWERS, Rarity
+from foreword.transfer.word_overlap import POWERS, InverseDocumentFrequency
 
 
 class RankTransfer(TransferKind):
@@ -43,7 +43,7 @@ class RankTransfer(TransferKind):
 
     def baseline(self, task: LabelledTask) -> Baseline:
         """The more and the rarer the words a candidate shares with the query, the better, in all or for each of its own."""
-        rarity = Rarity(text for example in task.train for text in example.texts)
+        rarity = InverseDocumentFrequency(text for example in task.train for text in example.texts)
 
         def rule(power: float) -> Callable[[Example], float]:
             return lambda example: rarity.weight(example.texts[0], example.texts[1], power)

@@ -18,7 +18,7 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.baselines import Baseline, best_on_dev
 from foreword.transfer.encoding import Encoder
 from foreword.transfer.kinds.base import Answer, HeadScores, Line, TransferKind
-from foreword.transfer.word_overlap import WORD, Rarity, words
+from foreword.transfer.word_overlap import WORD, InverseDocumentFrequency, words
 
 LENGTHS = (1, 2, 3, 4, 6)  # words of an answer, for the baseline
 NEAR = 0.9  # what a word of the question counts one word further away
@@ -88,7 +88,7 @@ class SpanTransfer(TransferKind):
 
     def baseline(self, task: LabelledTask) -> Baseline:
         """Of all places without a telling word of the question, the one nearest to many of them; dev chooses its length."""
-        rarity = Rarity(example.texts[1] for example in task.train)
+        rarity = InverseDocumentFrequency(example.texts[1] for example in task.train)
         return best_on_dev(
             task,
             "between words of the question",
@@ -165,7 +165,7 @@ def trimmed(text: str, start: int, end: int) -> Span:
     return Span(start, end, text[start:end])
 
 
-def between_shared_words(example: Example, length: int, rarity: Rarity) -> str:
+def between_shared_words(example: Example, length: int, rarity: InverseDocumentFrequency) -> str:
     question, context = example.texts
     asked = set(words(question))
     found = list(WORD.finditer(context))

@@ -89,11 +89,11 @@ def test_a_run_begins_with_them_says_so_and_may_leave_them_as_they_are(frozen, v
 def test_a_table_of_vectors_is_fine_tuned_inside_a_network(stores, tmp_path):
     from foreword.transfer.finetune import finetune
     from foreword.transfer.labelled_run import opened
-    from foreword.transfer.tuning import Tuning
+    from foreword.transfer.tuning import FinetuneSettings
 
     vectors = train(tiny("word2vec"), stores["byte_bpe"], tmp_path / "vectors").path
     whole = task("classify", 24, 9, 9)
-    how = Tuning(epochs=1, batch_size=8, learning_rate=1e-3, network="lstm", settings=("network.width=12",))
+    how = FinetuneSettings(epochs=1, batch_size=8, learning_rate=1e-3, network="lstm", settings=("network.width=12",))
     run = finetune(vectors, whole, tmp_path / "run", how)
     assert run.passport()["finished"]
     table = WordVectors.opened(vectors)
@@ -103,9 +103,9 @@ def test_a_table_of_vectors_is_fine_tuned_inside_a_network(stores, tmp_path):
         table.table.vectors[token].astype(np.float32),
     )
     with pytest.raises(Fault, match="--set network=lstm"):
-        finetune(vectors, whole, tmp_path / "other", Tuning())
+        finetune(vectors, whole, tmp_path / "other", FinetuneSettings())
     with pytest.raises(Fault, match="is no network"):
-        finetune(vectors, whole, tmp_path / "other", Tuning(network="katz"))
+        finetune(vectors, whole, tmp_path / "other", FinetuneSettings(network="katz"))
 
 
 def test_vectors_of_the_text_itself_are_learned_first_and_kept(store, tmp_path, monkeypatch):

@@ -8,7 +8,7 @@ import pytest
 
 from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.shards import Pool
-from foreword.basics.unfinished import Recorded, Unfinished, settings_key
+from foreword.basics.unfinished import ShardRecorder, Unfinished, settings_key
 
 
 class Doubling:
@@ -62,5 +62,5 @@ def test_stages_do_not_mistake_each_others_records(tmp_path: Path) -> None:
 
 def test_a_machine_that_does_not_have_the_folder_says_so(tmp_path: Path) -> None:
     with pytest.raises(RunFailed, match="every machine of the cluster has under the same path"):
-        Recorded(tmp_path / "nowhere", Doubling())((tmp_path / "nowhere" / "a.json", 1))
+        ShardRecorder(tmp_path / "nowhere", Doubling())((tmp_path / "nowhere" / "a.json", 1))
     assert not (tmp_path / "nowhere").exists()

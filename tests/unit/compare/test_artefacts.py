@@ -24,14 +24,14 @@ CUES = {"entailment": "outdoors", "neutral": "tall", "contradiction": "nobody"}
 
 def made(planted: bool, sizes=(1500, 300, 3000), seed: int = 5) -> LabelledTask:
     """Pairs of which the hypothesis alone says nothing of the label; `planted`: but a third have a cue word."""
-    dice = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
 
     def one(name: str) -> Example:
-        label = str(dice.choice(LABELS))
-        hypothesis = dice.choice(NOUNS, 5).tolist()
-        if planted and dice.random() < 0.35:
+        label = str(rng.choice(LABELS))
+        hypothesis = rng.choice(NOUNS, 5).tolist()
+        if planted and rng.random() < 0.35:
             hypothesis.append(CUES[label])
-        return Example(name, (" ".join(dice.choice(NOUNS, 8)), " ".join(hypothesis)), label)
+        return Example(name, (" ".join(rng.choice(NOUNS, 8)), " ".join(hypothesis)), label)
 
     learn = PairClassification(first="{a}", second="{b}", label="{label}", metrics=("accuracy",))
     return LabelledTask(

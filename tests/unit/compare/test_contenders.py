@@ -9,7 +9,7 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.compare.contenders import CONTROLS, Plan, contenders
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import folder, task
 
 
@@ -23,7 +23,7 @@ def test_every_contender_has_its_own_name_and_folder(base: Path, tmp_path: Path)
     other, same_name = tmp_path / "bert", tmp_path / "elsewhere" / "gpt2"
     for path in (other, same_name):
         shutil.copytree(base, path)
-    whole, how = task("classify"), Tuning(epochs=7)
+    whole, how = task("classify"), FinetuneSettings(epochs=7)
     first, *rivals = contenders(
         base, whole, how, Plan(compare=("scratch", "shuffled-labels", str(other)), layers=(None, 0, 1))
     )
@@ -43,11 +43,11 @@ def test_every_contender_has_its_own_name_and_folder(base: Path, tmp_path: Path)
     both = contenders(base, whole, how, Plan(compare=(str(same_name),)))
     assert len({one.name for one in both}) == 2
     assert contenders(base, whole, how, Plan(compare=("scratch",)))[0].name == "pretrained"
-    assert contenders(base, whole, Tuning(layers=1), Plan())[0].how.layers == 1
+    assert contenders(base, whole, FinetuneSettings(layers=1), Plan())[0].how.layers == 1
 
 
 def test_every_combination_of_varied_settings_is_a_contender(base: Path) -> None:
-    how = Tuning(settings=("training.clip=1.0",))
+    how = FinetuneSettings(settings=("training.clip=1.0",))
     first, second = contenders(base, task("classify"), how, Plan(vary=("objective.read=place,mean",)))
     assert (first.name, first.place, first.how.settings) == (
         "objective.read=place",
@@ -59,9 +59,9 @@ def test_every_combination_of_varied_settings_is_a_contender(base: Path) -> None
 
 
 def test_what_cannot_be_compared_is_said_before(base: Path, tmp_path: Path) -> None:
-    def refused(plan: Plan, kind: str = "classify", how: Tuning | None = None) -> str:
+    def refused(plan: Plan, kind: str = "classify", how: FinetuneSettings | None = None) -> str:
         with pytest.raises(Fault) as fault:
-            plan.check(base, task(kind, 24, 9, 9), how or Tuning(), tmp_path / "out")
+            plan.check(base, task(kind, 24, 9, 9), how or FinetuneSettings(), tmp_path / "out")
         return str(fault.value)
 
     said = refused(Plan(compare=("scrach", "scratch", "scratch", "runs/none", str(base), "pretrained")))

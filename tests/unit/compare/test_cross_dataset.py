@@ -18,10 +18,10 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.transfer.finetune import finetune
 from foreword.transfer.multitask import multitask
 from foreword.transfer.predict import is_tuned
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import KINDS, folder, task
 
-QUICK = Tuning(epochs=1, batch_size=16, learning_rate=3e-3)
+QUICK = FinetuneSettings(epochs=1, batch_size=16, learning_rate=3e-3)
 THREE = ("entailment", "neutral", "contradiction")
 
 

@@ -28,9 +28,9 @@ def stories(cue: bool, sizes=(150, 60, 200)) -> LabelledTask:
     for split, size in enumerate(sizes):
         made = []
         for number in range(size):
-            dice = np.random.default_rng([split, number])
-            right = int(dice.integers(2))
-            texts = [" ".join(f"w{word}" for word in dice.integers(40, size=5)) + "." for _ in range(2)]
+            rng = np.random.default_rng([split, number])
+            right = int(rng.integers(2))
+            texts = [" ".join(f"w{word}" for word in rng.integers(40, size=5)) + "." for _ in range(2)]
             texts[1 - right] += " Oh dear!" * cue
             made.append(Example(str(number), (f"story {number}",), right, tuple(texts)))
         splits.append(tuple(made))
@@ -52,16 +52,16 @@ def test_style_finds_a_cue_and_nothing_where_there_is_none():
 
 def test_exchanging_the_endings_exchanges_the_answers():
     task = stories(True)
-    style = endings.classified(task, [endings.Style()], "style")
+    style = endings.classified(task, [endings.EndingStyle()], "style")
     turned = [Example(one.id, one.texts, 1 - one.label, one.choices[::-1]) for one in task.test]
     assert [1 - said for said in style.predict(turned)] == list(style.predictions)
 
 
 def test_features_that_are_too_seldom_do_not_count():
     often = [Example(str(n), ("s",), 0, ("seen five times" if n < 5 else "x", "y")) for n in range(9)]
-    assert "seen" in endings.Style().fit(often).parts[0].vocabulary_
+    assert "seen" in endings.EndingStyle().fit(often).parts[0].vocabulary_
     seldom = [Example(str(n), ("s",), 0, ("seen four times" if n < 4 else "x", "y")) for n in range(9)]
-    assert "seen" not in endings.Style().fit(seldom).parts[0].vocabulary_
+    assert "seen" not in endings.EndingStyle().fit(seldom).parts[0].vocabulary_
 
 
 def test_what_an_ending_costs_after_its_story(stores, tmp_path):
@@ -135,9 +135,9 @@ def snli_like(tmp_path, count=600):
     cues = {"yes": "outdoors", "maybe": "tall", "no": "nobody"}
     rows = ["premise,hypothesis,label"]
     for number in range(count):
-        dice = np.random.default_rng(number)
-        label = list(cues)[int(dice.integers(3))]
-        said = [f"w{n}" for n in dice.integers(30, size=5)] + ([cues[label]] if dice.random() < 0.5 else [])
+        rng = np.random.default_rng(number)
+        label = list(cues)[int(rng.integers(3))]
+        said = [f"w{n}" for n in rng.integers(30, size=5)] + ([cues[label]] if rng.random() < 0.5 else [])
         rows.append(f"a man with a red guitar number {number},{' '.join(said)},{label}")
     path = tmp_path / "pairs.csv"
     path.write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -66,9 +66,9 @@ def test_a_word_in_its_own_sentence_is_nearest_to_itself(gpt2):
 
 
 def test_neighbours_vote_as_a_double_loop_says_and_noise_is_at_chance():
-    dice = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     labels = ["one" if n % 2 else "other" for n in range(60)]
-    noise = dice.normal(size=(60, 8))
+    noise = rng.normal(size=(60, 8))
     apart = noise + np.asarray([[3.0 if label == "one" else -3.0] for label in labels])
     assert np.mean(text_map.neighbours(apart, labels)) == 1.0
     found = text_map.neighbours(noise, labels)
@@ -89,8 +89,8 @@ def test_a_map_of_planted_groups():
     some = task((4, 4, 40))
 
     def embed(texts):
-        dice = np.random.default_rng(1)
-        return np.stack([dice.normal(size=6) + (4 if int(text.split()[1]) % 2 else -4) for text in texts])
+        rng = np.random.default_rng(1)
+        return np.stack([rng.normal(size=6) + (4 if int(text.split()[1]) % 2 else -4) for text in texts])
 
     said = text_map.draw(embed, some, "runs/x")
     assert said.values["neighbours"] == 1.0

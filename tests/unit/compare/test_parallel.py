@@ -19,10 +19,10 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.training import memory
 from foreword.training.hardware import Hardware
 from foreword.training.ranks import Replicas
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import folder, task
 
-QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
+QUICK = FinetuneSettings(epochs=2, batch_size=16, learning_rate=3e-3)
 
 
 @pytest.fixture(scope="module")

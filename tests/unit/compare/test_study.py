@@ -30,12 +30,12 @@ from foreword.transfer import vector_classifier
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import read_predictions
 from foreword.transfer.label_subset import training_subset
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from foreword.transfer.vector_classifier import is_classifier
 from foreword.vectors.table import VectorTable
 from tests.labelled import BAD, GOOD, KINDS, PLAIN, folder, task
 
-QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
+QUICK = FinetuneSettings(epochs=2, batch_size=16, learning_rate=3e-3)
 PUBLISHED = {
     "cmrc2018": [3e-5, 8e-5],
     "drcd": [3e-5, 8e-5],
@@ -263,7 +263,9 @@ def test_what_is_finished_is_not_done_again(base: Path, tmp_path: Path, monkeypa
     whole, plan = task("classify", 32), Plan(3)
     real, asked = protocol.finetune, []
 
-    def until_the_third(model: Path, task: LabelledTask, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
+    def until_the_third(
+        model: Path, task: LabelledTask, out: Path, how: FinetuneSettings, hardware: object = None
+    ) -> RunFolder:
         asked.append(how.seed)
         if len(asked) == 3:
             raise KeyboardInterrupt
@@ -339,7 +341,7 @@ def failing(monkeypatch: pytest.MonkeyPatch, *seeds: int) -> None:
     """These take steps so wide that their loss is no number."""
     real = protocol.finetune
 
-    def wide(model: Path, task: LabelledTask, out: Path, how: Tuning, hardware: object = None) -> RunFolder:
+    def wide(model: Path, task: LabelledTask, out: Path, how: FinetuneSettings, hardware: object = None) -> RunFolder:
         return real(model, task, out, replace(how, learning_rate=1e30) if how.seed in seeds else how)
 
     monkeypatch.setattr(protocol, "finetune", wide)
@@ -476,7 +478,7 @@ def test_everything_wrong_is_said_before_anything_is_done(base: Path, tmp_path: 
         study(base, whole, tmp_path / "out", replace(QUICK, labels=8), plan)
     for words in (
         "--seeds 0",
-        "--restarts -1",
+        "--set restarts=-1",
         "--grid",
         "a label curve",
         "Did you mean scratch?",

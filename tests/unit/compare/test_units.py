@@ -34,8 +34,8 @@ class Planted:
     def of(self, texts):
         rows = []
         for text in texts:
-            dice = np.random.default_rng([len(text), *text.encode()])
-            row = dice.normal(size=20)
+            rng = np.random.default_rng([len(text), *text.encode()])
+            row = rng.normal(size=20)
             row[7] += 1.5 if int(text.split()[1]) % 2 else -1.5
             rows.append(row)
         return np.stack(rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from foreword.counts.deleted_interpolation import Seen, share_round, shares_of, weights_of
+from foreword.counts.deleted_interpolation import HeldOutCounts, share_round, shares_of, weights_of
 from foreword.counts.ngrams import GRID, NGram
 from foreword.counts.smoothed import SmoothedNGram
 from foreword.counts.smoothing import JelinekMercer
@@ -133,7 +133,7 @@ def test_em_on_orders_never_loses_likelihood(buckets):
     bucket = rng.integers(0, buckets, usable.shape)
     shares, trace = np.tile(np.array([1.0, 0.9, 0.1, 0.5, 0.99])[:, None], buckets), []
     for _ in range(60):
-        shares, likelihood = share_round(shares, Seen(seen, usable, bucket))
+        shares, likelihood = share_round(shares, HeldOutCounts(seen, usable, bucket))
         trace.append(likelihood)
     assert (np.diff(trace) >= -1e-12).all()
     assert trace[-1] > trace[0] + 0.01

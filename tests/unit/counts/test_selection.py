@@ -49,13 +49,13 @@ BREAD = [
 
 def texts(words: list[str], count: int, seed: int, least: int = 6, most: int = 20) -> list[str]:
     """Stretches of a walk through the words, mostly in their order."""
-    dice = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     found = []
     for _ in range(count):
-        at, line = int(dice.integers(len(words))), []
-        for _ in range(int(dice.integers(least, most))):
+        at, line = int(rng.integers(len(words))), []
+        for _ in range(int(rng.integers(least, most))):
             line.append(words[at])
-            at = int(dice.integers(len(words))) if dice.random() < 0.2 else (at + 1) % len(words)
+            at = int(rng.integers(len(words))) if rng.random() < 0.2 else (at + 1) % len(words)
         found.append(" ".join(line))
     return found
 

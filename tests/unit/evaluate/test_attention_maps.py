@@ -11,7 +11,7 @@ from foreword.networks.base import Inputs
 from foreword.parts.attention import Attention, KeyValues
 from foreword.parts.positions import Relative
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Banded, CausalPattern, Everywhere
+from foreword.parts.visible import BandedPattern, CausalPattern, FullPattern
 from tests.tiny import drawn, tiny
 
 WORDS = tuple("abcdefg")
@@ -28,7 +28,7 @@ KINDS = [
 ]
 
 
-@pytest.mark.parametrize("pattern", [Everywhere(), CausalPattern(), Banded(3)])
+@pytest.mark.parametrize("pattern", [FullPattern(), CausalPattern(), BandedPattern(3)])
 @pytest.mark.parametrize("relative", [False, True])
 def test_the_weights_are_those_that_mixed_the_values(pattern, relative):
     torch.manual_seed(0)

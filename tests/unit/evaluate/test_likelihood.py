@@ -10,9 +10,9 @@ import pytest
 from foreword.evaluate.likelihood import encode_pair, follow_greedily
 from foreword.evaluate.prompted import answer
 from foreword.evaluate.requests import PromptedModel
-from foreword.tasks.example import Unusable
+from foreword.tasks.example import UnusableExample
 from foreword.tasks.metrics import value
-from foreword.tasks.prompted.acceptability import Acceptability, AcrossHalves
+from foreword.tasks.prompted.acceptability import Acceptability, CrossValidatedMatthews
 from foreword.tasks.prompted.cloze import FILTERED, LastWord
 from foreword.tasks.prompted.generation import Generation
 from foreword.tasks.prompted.multiple_choice import LikeliestChoice
@@ -248,7 +248,7 @@ def test_an_answer_that_is_not_among_the_choices_cannot_be_asked():
     kind = LikeliestChoice(context="{q}", choices="{options}", gold="{right}", labels=("A", "B|2", "C"))
     assert kind.right({**ROW, "right": "2"}) == kind.right({**ROW, "right": "B"}) == 1
     for wrong in ("D", "1", ""):
-        with pytest.raises(Unusable, match="not among its 3 choices"):
+        with pytest.raises(UnusableExample, match="not among its 3 choices"):
             kind.requests({**ROW, "right": wrong})
     assert math.isclose(kind.chance(ROW), 1 / 3)
 
@@ -261,11 +261,11 @@ def test_a_sentence_is_weighed_by_its_mean_token_from_the_start_of_a_document(kn
 
 
 def test_each_half_is_judged_by_the_other_s_threshold():
-    dice = np.random.default_rng(0)
-    golds = dice.random(200) < 0.6
-    assert value(AcrossHalves(), [(float(gold), gold) for gold in golds]) == pytest.approx(1.0)
-    nothing = [(score, gold) for score, gold in zip(dice.random(200), golds)]
-    assert abs(value(AcrossHalves(), nothing)) < 0.25
+    rng = np.random.default_rng(0)
+    golds = rng.random(200) < 0.6
+    assert value(CrossValidatedMatthews(), [(float(gold), gold) for gold in golds]) == pytest.approx(1.0)
+    nothing = [(score, gold) for score, gold in zip(rng.random(200), golds)]
+    assert abs(value(CrossValidatedMatthews(), nothing)) < 0.25
     # the threshold of the even ones (2) is used for the odd ones, that of the odd ones (5) for the even
     four = [(1.0, False), (4.0, False), (2.0, True), (5.0, True)]
-    assert AcrossHalves().columns(four).sum(0).tolist() == [1.0, 1.0, 1.0, 1.0]
+    assert CrossValidatedMatthews().columns(four).sum(0).tolist() == [1.0, 1.0, 1.0, 1.0]

@@ -177,9 +177,9 @@ def test_single_examples_are_written_out(task, tokenizer, tmp_path):
 
 def test_guessing_is_at_chance_and_knowing_is_not(task, tokenizer, tmp_path):
     """200 questions of a model that knows nothing: its interval holds chance. Shuffled answers: the same."""
-    dice = chance(9)
+    rng = chance(9)
     rows = [
-        {"land": f"{number}", "towns": [f"{dice.integers(10**6)}" for _ in range(4)], "gold": int(dice.integers(4))}
+        {"land": f"{number}", "towns": [f"{rng.integers(10**6)}" for _ in range(4)], "gold": int(rng.integers(4))}
         for number in range(200)
     ]
     (tmp_path / "test.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

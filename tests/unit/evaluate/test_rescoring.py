@@ -42,20 +42,20 @@ def test_word_errors_are_the_least_edits():
 
 def corrupted(count: int, seed: int) -> tuple[list[NBest], list[np.ndarray]]:
     """Lists of six around a reference, a recogniser that is often wrong, and a language model that knows a little."""
-    dice = np.random.default_rng(seed)
+    rng = np.random.default_rng(seed)
     lists, scores = [], []
     for _ in range(count):
-        reference = dice.choice(WORDS, 6).tolist()
+        reference = rng.choice(WORDS, 6).tolist()
         texts = [
-            " ".join(dice.choice(WORDS) if dice.random() < part else word for word in reference)
+            " ".join(rng.choice(WORDS) if rng.random() < part else word for word in reference)
             for part in (0, 0.2, 0.2, 0.4, 0.6, 0.9)
         ]
         wrong = np.array([word_errors(reference, text.split()) for text in texts])
-        order = dice.permutation(6)
+        order = rng.permutation(6)
         lists.append(
-            NBest(tuple(texts[n] for n in order), (-wrong + dice.normal(0, 2, 6))[order], (" ".join(reference),))
+            NBest(tuple(texts[n] for n in order), (-wrong + rng.normal(0, 2, 6))[order], (" ".join(reference),))
         )
-        scores.append((-3 * wrong + dice.normal(0, 4, 6))[order])
+        scores.append((-3 * wrong + rng.normal(0, 4, 6))[order])
     return lists, scores
 
 

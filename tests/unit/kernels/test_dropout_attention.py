@@ -10,7 +10,7 @@ from torch import Tensor
 
 from foreword.kernels import dropout_attention, elementwise
 from foreword.parts.attention import Attention
-from foreword.parts.visible import Banded, CausalPattern, Everywhere, Pattern
+from foreword.parts.visible import BandedPattern, CausalPattern, FullPattern, Pattern
 from tests.widths import every_width, use
 
 SHARE = 0.3
@@ -125,7 +125,7 @@ def test_so_large_a_share_of_the_weights_is_dropped(share: float) -> None:
     )
 
 
-@pytest.mark.parametrize("pattern", [Everywhere(), CausalPattern(), Banded(3)], ids=str)
+@pytest.mark.parametrize("pattern", [FullPattern(), CausalPattern(), BandedPattern(3)], ids=str)
 def test_patterns_keep_their_secrets_while_dropping(pattern: Pattern) -> None:
     """What a query may not see changes nothing in it, with the same weights dropped."""
     attention = Attention(8, 2, dropout=0.2).train()

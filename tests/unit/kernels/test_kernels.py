@@ -133,8 +133,8 @@ def test_want_of_memory_while_learning_vectors_is_said_and_nothing_is_learned(sc
     vectors, outputs = word_vectors.padded(5, 4), word_vectors.padded(5, 4)
     vectors[:, :4] = 1
     places = np.arange(3, dtype=np.int32)
-    text = word_vectors.Stretch(places, np.zeros_like(places), np.full_like(places, 3))
-    update = word_vectors.Update(word_vectors.Noise(np.ones(5), 2), 0.1, 0, "each")
+    text = word_vectors.WordSequence(places, np.zeros_like(places), np.full_like(places, 3))
+    update = word_vectors.Update(word_vectors.NoiseDistribution(np.ones(5), 2), 0.1, 0, "each")
     allow(0)
     with pytest.raises(RunFailed, match="no memory left"):
         word_vectors.learn(vectors, outputs, text, update)

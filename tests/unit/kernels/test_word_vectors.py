@@ -9,7 +9,15 @@ import numpy as np
 import pytest
 
 from foreword.kernels import word_vectors
-from foreword.kernels.word_vectors import Huffman, Noise, Stretch, Update, learn, learn_in_numpy, padded
+from foreword.kernels.word_vectors import (
+    Huffman,
+    NoiseDistribution,
+    Update,
+    WordSequence,
+    learn,
+    learn_in_numpy,
+    padded,
+)
 
 WORDS, DOCUMENTS = 40, 3
 MODES = [(pool, way) for pool in ("each", "mean", "word_mean", "sum") for way in ("noise", "huffman")]
@@ -27,13 +35,13 @@ def made(way: str, width: int = 20, places: int = 300, documents: bool = False, 
     own = (WORDS + draw.integers(-1, DOCUMENTS, places)).astype(np.int32) if documents else None
     if own is not None:
         own[own < WORDS] = -1
-    text = Stretch(
+    text = WordSequence(
         draw.integers(WORDS, size=places).astype(np.int32),
         np.maximum(0, place - reach).astype(np.int32),
         np.minimum(places, place + reach + 1).astype(np.int32),
         own,
     )
-    return vectors, outputs, text, Noise(counts**0.75, 5) if way == "noise" else Huffman(counts)
+    return vectors, outputs, text, NoiseDistribution(counts**0.75, 5) if way == "noise" else Huffman(counts)
 
 
 def copied(array: np.ndarray) -> np.ndarray:
@@ -97,7 +105,7 @@ def test_two_threads_learn_what_one_does_where_they_share_no_row():
         ids = text.ids // 2 * 2 + (place >= half)
         first = np.where(place >= half, np.maximum(text.first, half), text.first)
         last = np.where(place < half, np.minimum(text.last, half), text.last)
-        apart = Stretch(ids.astype(np.int32), first.astype(np.int32), last.astype(np.int32))
+        apart = WordSequence(ids.astype(np.int32), first.astype(np.int32), last.astype(np.int32))
         before = vectors.copy()
         learn(vectors, outputs, apart, Update(how, 0.01, 5, outputs=False, threads=threads))
         assert (abs(vectors - before)[:WORDS].max(1) > 0.01).all(), "both halves were read"
@@ -109,7 +117,7 @@ def test_two_threads_learn_what_one_does_where_they_share_no_row():
 def test_an_update_is_a_step_along_the_gradient(pool, way):
     """Of a single guess, against finite differences of what it costs."""
     vectors, outputs, _, how = made(way, 4)
-    text = Stretch(*(np.array(x, np.int32) for x in ([3, 9], [0, 1], [2, 2])))  # word 9 stands beside word 3
+    text = WordSequence(*(np.array(x, np.int32) for x in ([3, 9], [0, 1], [2, 2])))  # word 9 stands beside word 3
     update = Update(how, 0.01, 77, pool)
     rows, wanted = how.guessed(3, 77, 0, 0)
     signs = np.where(np.array(wanted) > 0, 1, -1)
@@ -144,12 +152,12 @@ def test_a_document_alone_is_a_word_that_stands_beside_every_other():
     """PV-DBOW is skip-gram with the document in the place of the word."""
     vectors, outputs, text, how = made("huffman")  # which draws nothing
     places = np.arange(len(text.ids), dtype=np.int32)
-    alone = Stretch(text.ids, places, places + 1, np.full_like(text.ids, WORDS))
+    alone = WordSequence(text.ids, places, places + 1, np.full_like(text.ids, WORDS))
     other = copied(vectors), copied(outputs)
     learn(vectors, outputs, alone, Update(how, 0.05, 3))
     for place in places:  # the document's row as the only word around each
         pair = np.array([text.ids[place], WORDS], np.int32)
-        window = Stretch(pair, np.array([0, 1], np.int32), np.array([2, 2], np.int32))
+        window = WordSequence(pair, np.array([0, 1], np.int32), np.array([2, 2], np.int32))
         learn(*other, window, Update(_without_last(how), 0.05, 3))
     assert np.allclose(vectors[WORDS], other[0][WORDS], atol=1e-5)
     assert np.allclose(outputs, other[1], atol=1e-5)
@@ -213,7 +221,7 @@ def test_the_tree_is_as_short_as_can_be():
 def test_others_are_drawn_by_frequency_to_the_three_quarters():
     stats = pytest.importorskip("scipy.stats")
     counts = np.array([100_000, 20_000, 5000, 900, 40, 7, 1, 0])
-    noise = Noise(counts**0.75 * (counts > 0), 10)
+    noise = NoiseDistribution(counts**0.75 * (counts > 0), 10)
     drawn = np.bincount(np.concatenate([noise.draw(3, place, 2) for place in range(100_000)]), minlength=8)
     assert drawn[-1] == 0
     wanted = counts[:-1] ** 0.75

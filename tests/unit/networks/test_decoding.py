@@ -14,7 +14,7 @@ from foreword.networks import decoding
 from foreword.networks.decoding import Decoder
 from foreword.parts.attention import KeyValues
 from foreword.parts.frozen import freeze
-from foreword.parts.visible import CausalPattern, Packed, Reached
+from foreword.parts.visible import CachedPattern, CausalPattern, Packed
 from tests.tiny import READERS, drawn, tiny
 from tests.widths import needs_kernels
 
@@ -193,7 +193,7 @@ def test_patterns_attend_as_their_masks_say():
     for pattern in (Packed((3, 3, 1, 5)), Packed((12,)), CausalPattern()):
         wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=pattern.mask(12, 12))
         assert torch.allclose(pattern.attend(q, k, v, None), wanted, atol=1e-6)
-    reached = Reached(torch.tensor([1, 12, 5, 6]))
+    reached = CachedPattern(torch.tensor([1, 12, 5, 6]))
     q, k, v = torch.randn(4, 2, 1, 8), *(x.expand(4, -1, -1, -1).contiguous() for x in (k, v))
     wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, attn_mask=reached.mask(1, 12)[:, None])
     assert torch.allclose(reached.attend(q, k, v), wanted, atol=1e-6)
@@ -206,7 +206,7 @@ def test_a_mask_that_is_one_off_would_be_noticed(store, monkeypatch, wrong, comp
     if not compiler:
         monkeypatch.setattr(decode, "library", lambda: None)
     reader = made(tiny("gpt2"), store, "plain")
-    monkeypatch.setattr(decoding, "Reached", lambda lengths: Reached(lengths + wrong))
+    monkeypatch.setattr(decoding, "CachedPattern", lambda lengths: CachedPattern(lengths + wrong))
     with pytest.raises(AssertionError):
         test_every_row_is_read_as_the_network_reads_it_at_once(reader)
 

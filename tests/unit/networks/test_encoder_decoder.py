@@ -12,7 +12,7 @@ import torch
 from foreword.exchange import marian, t5
 from foreword.networks.base import Inputs
 from foreword.parts.positions import sinusoids
-from foreword.parts.visible import Everywhere
+from foreword.parts.visible import FullPattern
 from tests.tiny import drawn, learner_for, tiny
 
 BANDS = 'network.visible={ kind = "alternating", window = 4, order = ["banded"] }'
@@ -49,7 +49,7 @@ def test_an_encoder_without_positions_does_not_know_the_order(tokenizer):
     x = made.embeddings.vectors(SOURCE)
 
     def encoded(x):
-        blocks = [partial(block, pattern=Everywhere()) for block in made.encoder]
+        blocks = [partial(block, pattern=FullPattern()) for block in made.encoder]
         return made.encoder_depth(x, blocks, None, lambda x: x, None)[0][-1]
 
     assert torch.allclose(encoded(x)[:, order], encoded(x[:, order]), atol=1e-10)

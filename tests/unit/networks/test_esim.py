@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from foreword.networks.esim import Aligned, Esim, weights
+from foreword.networks.esim import AlignedReader, Esim, weights
 
 
 def pairs(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
@@ -18,12 +18,12 @@ def pairs(dtype: torch.dtype = torch.float64) -> tuple[Tensor, Tensor, Tensor]:
     return x, real, segments
 
 
-def made() -> Aligned:
+def made() -> AlignedReader:
     torch.manual_seed(1)
     return Esim(width=4).build(5).double().eval()
 
 
-def by_hand(network: Aligned, one: Tensor, other: Tensor) -> Tensor:
+def by_hand(network: AlignedReader, one: Tensor, other: Tensor) -> Tensor:
     """One pair, [words, inputs] each, as the paper writes it."""
     a, b = (network.encode.lstm(side[None])[0][0] for side in (one, other))
     scores = a @ b.T

@@ -7,11 +7,11 @@ import torch
 from torch import Tensor
 
 from foreword.networks.base import Inputs
-from foreword.networks.features import BiLstm, Features, FeaturesSpec, Mix, ReaderSpec, Straight
+from foreword.networks.features import BiLstm, Features, FeaturesSpec, LinearReader, Mix, ReaderSpec
 from tests.labelled import tokenizer
 from tests.trunks import FAMILIES, trunk
 
-READERS = {"linear": Straight(), "bilstm": BiLstm()}
+READERS = {"linear": LinearReader(), "bilstm": BiLstm()}
 every_family = pytest.mark.parametrize("family", FAMILIES)
 every_reader = pytest.mark.parametrize("reader", READERS)
 
@@ -19,7 +19,7 @@ every_reader = pytest.mark.parametrize("reader", READERS)
 def network(family: str, reader: ReaderSpec | None = None, *settings: str, norm: bool = False) -> Features:
     recipe = trunk(family, *settings).recipe
     torch.manual_seed(3)
-    spec = FeaturesSpec(trunk=recipe.network, reader=reader or Straight(), norm=norm)  # type: ignore[arg-type]
+    spec = FeaturesSpec(trunk=recipe.network, reader=reader or LinearReader(), norm=norm)  # type: ignore[arg-type]
     made = spec.build(tokenizer(FAMILIES[family]).vocabulary()).double().eval()
     torch.nn.init.normal_(made.mix.weight)
     return made

@@ -11,7 +11,7 @@ from torch import nn
 from foreword.networks.base import Inputs, Model
 from foreword.networks.recurrent_encoder_decoder import GlobalAttention, RecurrentEncoderDecoderSpec
 from foreword.objectives.translation import Translation
-from foreword.parts.both_ways import BothWays
+from foreword.parts.bidirectional_layers import BidirectionalLayers
 from foreword.parts.heads import Softmax
 from foreword.tokens.vocabulary import Vocabulary
 from tests.unit.objectives.test_autoencode import Tokens as End
@@ -49,7 +49,10 @@ def test_attention_sums_to_one_over_what_is_there_and_is_nothing_at_padding():
 
 def test_the_encoder_is_torchs_and_padding_on_either_side_is_not_read():
     torch.manual_seed(0)
-    encoder, whole = BothWays(3, 8, 2).double(), nn.LSTM(3, 4, 2, bidirectional=True, batch_first=True).double()
+    encoder, whole = (
+        BidirectionalLayers(3, 8, 2).double(),
+        nn.LSTM(3, 4, 2, bidirectional=True, batch_first=True).double(),
+    )
     with torch.no_grad():
         for number, layer in enumerate(encoder.layers):
             for name, weight in layer.named_parameters():

@@ -9,7 +9,7 @@ from foreword.networks.base import Inputs
 from foreword.networks.segment import SegmentTransformerSpec
 from foreword.parts.positions import Learned, Relative, Sinusoid, sinusoids
 from foreword.parts.stack import Initial
-from foreword.parts.visible import Banded
+from foreword.parts.visible import BandedPattern
 from foreword.tokens.vocabulary import Vocabulary
 from tests.tiny import drawn, learner_for, take_steps, tiny
 
@@ -124,7 +124,7 @@ def test_a_memory_of_four_is_a_band_of_five_and_no_wider_one(window, same, monke
     made, text = network(4), ids()
     with torch.no_grad():
         pieces = read(made, text, 3)
-        monkeypatch.setattr(segment, "Banded", lambda _: Banded(window))
+        monkeypatch.setattr(segment, "BandedPattern", lambda _: BandedPattern(window))
         assert torch.allclose(made(Inputs(text)).last, pieces, atol=1e-12) == same
 
 

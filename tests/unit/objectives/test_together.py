@@ -3,7 +3,7 @@ import torch
 
 from foreword.objectives.base import NOTHING, Batch, Charge
 from foreword.objectives.causal import Causal
-from foreword.objectives.combine import Together
+from foreword.objectives.combine import CombinedObjectives
 from foreword.objectives.masked import Masked
 from foreword.objectives.next_sentence import NextSentence
 from tests.rows import causal
@@ -16,8 +16,8 @@ def test_weights_multiply_the_charges(store):
     model = drawn(recipe, open_store.tokenizer)
     _, stream = learner_for(recipe, open_store)
     batch = stream.batch(0)
-    plain = Together(parts=[Masked(), NextSentence()]).loss(model, batch).charges
-    weighted = Together(parts=[Masked(), NextSentence()], weights=[2.0, 0.5]).loss(model, batch).charges
+    plain = CombinedObjectives(parts=[Masked(), NextSentence()]).loss(model, batch).charges
+    weighted = CombinedObjectives(parts=[Masked(), NextSentence()], weights=[2.0, 0.5]).loss(model, batch).charges
     assert {name: charge.weight for name, charge in plain.items()} == {"tokens": 1.0, "next_sentence": 1.0}
     assert {name: charge.weight for name, charge in weighted.items()} == {"tokens": 2.0, "next_sentence": 0.5}
     assert all(torch.equal(plain[name].total, weighted[name].total) for name in plain)
@@ -25,10 +25,10 @@ def test_weights_multiply_the_charges(store):
 
 
 def test_it_needs_parts_and_as_many_weights():
-    assert Together(parts=[]).faults()[0][0] == "parts"
-    assert Together(parts=[Masked()], weights=[1.0, 2.0]).faults()[0][0] == "weights"
-    assert Together(parts=[Masked(rate=2.0)]).faults()[0][0] == "parts.0.rate"
-    both = Together(parts=[Masked(), NextSentence()])
+    assert CombinedObjectives(parts=[]).faults()[0][0] == "parts"
+    assert CombinedObjectives(parts=[Masked()], weights=[1.0, 2.0]).faults()[0][0] == "weights"
+    assert CombinedObjectives(parts=[Masked(rate=2.0)]).faults()[0][0] == "parts.0.rate"
+    both = CombinedObjectives(parts=[Masked(), NextSentence()])
     assert both.writes == {"ids", "real", "segments"}
     assert both.specials == ("[cls]", "[separator]", "[mask]")
 

@@ -11,7 +11,7 @@ from foreword.parts.attention import Attention, DotProduct
 from foreword.parts.block import SourceMemory
 from foreword.parts.positions import DistanceBias, Learned, Relative, Sinusoid, bucket, sinusoids
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Banded, CausalPattern, Everywhere
+from foreword.parts.visible import BandedPattern, CausalPattern, FullPattern
 
 WIDTH, HEADS, LENGTH = 12, 3, 6
 
@@ -38,7 +38,7 @@ def by_hand(attention, x, context, visible):
     return torch.cat(out, -1) @ attention.out.weight.T + attention.out.bias
 
 
-@pytest.mark.parametrize("pattern", [Everywhere(), CausalPattern()])
+@pytest.mark.parametrize("pattern", [FullPattern(), CausalPattern()])
 @pytest.mark.parametrize("padded", [False, True])
 def test_it_is_the_definition(attention, pattern, padded):
     x = torch.randn(2, LENGTH, WIDTH, dtype=torch.float64)
@@ -62,14 +62,14 @@ def test_remembering_and_looking_is_the_same_in_two_verbs(attention):
     both = past.then(attention.remember(x[:, 4:]))
     assert torch.allclose(attention.look(x[:, 4:], both, CausalPattern()), whole[:, 4:], atol=1e-12)
     other = torch.randn(2, 9, WIDTH, dtype=torch.float64)
-    cross = attention.look(x, attention.remember(other), Everywhere())
+    cross = attention.look(x, attention.remember(other), FullPattern())
     assert torch.allclose(cross, by_hand(attention, x, other, torch.ones(2, LENGTH, 9, dtype=torch.bool)), atol=1e-12)
 
 
 def test_masks_are_written_as_who_may_look():
     assert CausalPattern().mask(3, 3).tolist() == [[True, False, False], [True, True, False], [True, True, True]]
     assert CausalPattern().mask(2, 4).tolist() == [[True, True, True, False], [True, True, True, True]]
-    assert Everywhere().mask(2, 3).all()
+    assert FullPattern().mask(2, 3).all()
 
 
 def stack(**settings):
@@ -90,7 +90,7 @@ def scored(attention, x, context, bias, visible, scale):
     return torch.cat(out, -1) @ attention.out.weight.T
 
 
-@pytest.mark.parametrize("pattern", [Everywhere(), CausalPattern(), Banded(3)])
+@pytest.mark.parametrize("pattern", [FullPattern(), CausalPattern(), BandedPattern(3)])
 def test_a_scale_of_its_own_heads_of_any_size_and_a_bias_for_each_distance(pattern):
     spec = stack(head_size=5, attention_scale=1.0, bias=False, positions=DistanceBias(buckets=8, furthest=6))
     torch.manual_seed(0)

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 
 from foreword.parts.cells import RecurrentDropout, SimpleCell
 from foreword.parts.embeddings import Embeddings
-from foreword.parts.heads import Pooled, Softmax, TransformedSoftmax
+from foreword.parts.heads import PooledClassHead, Softmax, TransformedSoftmax
 from foreword.parts.lstm import LstmCell
 from foreword.parts.stack import DropoutRates, Initial, StackSpec
 
@@ -81,7 +81,7 @@ def test_the_transformed_head_is_dense_act_norm():
     x = torch.randn(3, 4, dtype=torch.float64)
     middle = F.layer_norm(F.gelu(head.dense(x)), (4,), head.norm.weight, head.norm.bias, 1e-12)
     assert torch.allclose(head.logits(x), middle @ head.out.weight.T + head.out.bias)
-    pooled = Pooled(4, 2).double()
+    pooled = PooledClassHead(4, 2).double()
     assert torch.allclose(pooled(x[None]), pooled.out(torch.tanh(pooled.pool(x[:1]))))
 
 

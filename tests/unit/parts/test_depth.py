@@ -18,7 +18,7 @@ from foreword.parts.depth import Halting, Recurring
 from foreword.parts.positions import Sinusoid
 from foreword.parts.separable import Separable
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import Everywhere
+from foreword.parts.visible import FullPattern
 from foreword.tokens.vocabulary import Vocabulary
 
 WIDTH, ROWS, LENGTH, TOKENS = 16, 3, 7, 11
@@ -91,7 +91,7 @@ def test_without_time_it_is_a_stack_whose_layers_are_one(passes):
             ours[THEIR_NAMES[name]].copy_(parameter)
         x = torch.randn(2, 5, WIDTH, dtype=torch.float64)
         depth = Recurring(passes=passes, time="none").build(spec)
-        found = depth(x, [lambda y, past: block(y, Everywhere(), past)], None, lambda y: y + 0.1, None).layers[-1]
+        found = depth(x, [lambda y, past: block(y, FullPattern(), past)], None, lambda y: y + 0.1, None).layers[-1]
         for _ in range(passes):
             x = theirs(x + 0.1)
     assert (found - x).abs().max() < 1e-10

@@ -10,7 +10,16 @@ from torch import Tensor
 
 from foreword.parts.attention import Attention
 from foreword.parts.block import Block, FeedForward, NormBefore
-from foreword.parts.visible import Alternating, Around, Banded, CausalPattern, Dense, Everywhere, Packed, Reached
+from foreword.parts.visible import (
+    Alternating,
+    BandedPattern,
+    CachedPattern,
+    CausalPattern,
+    Dense,
+    FullPattern,
+    LocalPattern,
+    Packed,
+)
 from foreword.training.compiling import able
 
 HEADS, SIZE = 2, 4
@@ -53,7 +62,7 @@ def written_out(queries: int, keys: int, window: int) -> list[list[bool]]:
 
 @pytest.mark.parametrize(("queries", "keys", "window"), [(5, 5, 3), (2, 7, 3), (7, 7, 1), (4, 4, 9), (1, 6, 2)])
 def test_a_band_is_what_it_says(queries, keys, window):
-    assert Banded(window).mask(queries, keys).tolist() == written_out(queries, keys, window)
+    assert BandedPattern(window).mask(queries, keys).tolist() == written_out(queries, keys, window)
 
 
 # shorter than a block, whole blocks, a last block that is short, a band of one, a band wider than the text
@@ -70,7 +79,7 @@ def test_blocks_give_the_values_and_gradients_of_the_definition(length, window, 
     counts = torch.ones(3, length, dtype=torch.bool)
     if real is not None:
         visible, counts = visible & real[:, None], real[:, before:]
-    found = Banded(window).attend(q, k, v, real)
+    found = BandedPattern(window).attend(q, k, v, real)
     assert torch.isfinite(found).all()
     slope = (
         torch.randn(found.shape, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
@@ -86,9 +95,11 @@ def test_blocks_give_the_values_and_gradients_of_the_definition(length, window, 
 def test_dropout_falls_on_what_is_visible_and_keeps_the_mean():
     q, k, v = (x.detach() for x in drawn(2, 11, 11))
     torch.manual_seed(0)
-    tries = torch.stack([Banded(4).attend(q, k, v, None, 0.3) for _ in range(4000)])
+    tries = torch.stack([BandedPattern(4).attend(q, k, v, None, 0.3) for _ in range(4000)])
     assert tries.std(0).min() > 0.01
-    assert (tries.mean(0) - Banded(4).attend(q, k, v, None)).abs().max() < 6 * tries.std(0).max() / math.sqrt(4000)
+    assert (tries.mean(0) - BandedPattern(4).attend(q, k, v, None)).abs().max() < 6 * tries.std(0).max() / math.sqrt(
+        4000
+    )
 
 
 @pytest.mark.parametrize("window", [None, 1, 3, 50])
@@ -103,7 +114,7 @@ def test_packed_texts_and_reached_tokens_keep_to_the_band(window):
         at += length
     assert torch.equal(packed.mask(at, at), visible[0])
     assert (packed.attend(q, k, v) - by_definition(q, k, v, visible)).abs().max() < 1e-10
-    reached = Reached(torch.tensor([1, 4, 9])).within(window)
+    reached = CachedPattern(torch.tensor([1, 4, 9])).within(window)
     seen = torch.stack([torch.tensor(written_out(1, n, window or n)[0] + [False] * (12 - n)) for n in (1, 4, 9)])
     assert torch.equal(reached.mask(1, 12), seen[:, None])
     for dtype, near in (
@@ -165,11 +176,11 @@ def reachable(masks: list[Tensor]) -> Tensor:
 
 LAYERS = {
     "causal": [CausalPattern()],
-    "banded": [Banded(3)],
-    "a band of one": [Banded(1)],
-    "two bands": [Banded(3), Banded(4)],
-    "alternating": [CausalPattern(), Banded(3)],
-    "banded first": [Banded(2), CausalPattern()],
+    "banded": [BandedPattern(3)],
+    "a band of one": [BandedPattern(1)],
+    "two bands": [BandedPattern(3), BandedPattern(4)],
+    "alternating": [CausalPattern(), BandedPattern(3)],
+    "banded first": [BandedPattern(2), CausalPattern()],
     "packed": [Packed((4, 2, 5))],
     "packed and banded": [Packed((4, 2, 5), 2), Packed((4, 2, 5), 3)],
 }
@@ -197,12 +208,12 @@ def test_the_same_holds_beside_padding_which_nobody_sees(name, side):
 
 
 def test_an_edit_at_4_with_a_window_of_3_reaches_6():
-    block = stack_of([Banded(3)])
+    block = stack_of([BandedPattern(3)])
     x = torch.randn(1, LENGTH, HEADS * SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
     other = x.clone()
     other[0, 4] = torch.randn(HEADS * SIZE, dtype=torch.float64, generator=torch.Generator().manual_seed(3))
     with torch.no_grad():
-        changed = (block[0](x, Banded(3))[0] != block[0](other, Banded(3))[0]).any(-1)[0]
+        changed = (block[0](x, BandedPattern(3))[0] != block[0](other, BandedPattern(3))[0]).any(-1)[0]
     assert changed.nonzero()[:, 0].tolist() == [4, 5, 6]
 
 
@@ -210,7 +221,7 @@ def test_an_edit_at_4_with_a_window_of_3_reaches_6():
 def test_compiled_blocks_that_see_differently_give_the_same():
     if not able(torch.device("cpu"), "auto"):
         pytest.skip("no C++ compiler")
-    patterns = [CausalPattern(), Banded(3)]
+    patterns = [CausalPattern(), BandedPattern(3)]
     x = torch.randn(2, LENGTH, HEADS * SIZE, dtype=torch.float64)
     plain, compiled = stack_of(patterns), stack_of(patterns)
     for block in compiled:
@@ -234,8 +245,8 @@ def test_a_window_to_both_sides_is_what_its_mask_says(reach, padded):
     q, k, v = (torch.randn(2, 2, 9, 4, dtype=torch.float64) for _ in range(3))
     real = torch.arange(9)[None] < torch.tensor([[9], [6]]) if padded else None
     far = (torch.arange(9)[:, None] - torch.arange(9)).abs()
-    assert torch.equal(Around(reach).mask(9, 9), far <= reach)
-    assert Everywhere().within(2 * reach + 1) == Around(reach)
+    assert torch.equal(LocalPattern(reach).mask(9, 9), far <= reach)
+    assert FullPattern().within(2 * reach + 1) == LocalPattern(reach)
 
     def by_hand(reach):
         seen = (far <= reach)[None, None].expand(2, 1, 9, 9)
@@ -244,7 +255,7 @@ def test_a_window_to_both_sides_is_what_its_mask_says(reach, padded):
         return scores.softmax(-1) @ v
 
     there = slice(None) if real is None else slice(0, 6)  # what stands at padding means nothing
-    found = Around(reach).attend(q, k, v, real)[:, :, there]
+    found = LocalPattern(reach).attend(q, k, v, real)[:, :, there]
     assert torch.allclose(found, by_hand(reach)[:, :, there], atol=1e-12)
     assert reach > 8 or not torch.allclose(found, by_hand(reach + 1)[:, :, there], atol=1e-6)
 
@@ -265,7 +276,7 @@ def test_blocks_that_a_layout_ties_attend_as_their_mask_says(kind, length, causa
     if kind != "watts_strogatz":
         spec = spec.model_copy(update={"layout": spec.layout.model_copy(update={"each": 2, "attached": 1})})
     layout = spec.windows(2, 32)[1]
-    pattern = (CausalPattern() if causal else Everywhere()).within(layout)
+    pattern = (CausalPattern() if causal else FullPattern()).within(layout)
     torch.manual_seed(0)
     q, k, v = (torch.randn(2, 3, length, 5, dtype=torch.float64, requires_grad=True) for _ in range(3))
     mask = pattern.mask(length, length)

@@ -15,7 +15,7 @@ from foreword.runs.opening import open_model
 from foreword.runs.train import train
 from foreword.transfer.finetune import finetune
 from foreword.transfer.predict import Predictor
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import folder, task
 from tests.tiny import tiny
 
@@ -78,7 +78,7 @@ def test_two_directions_are_averaged_too(stores, tmp_path):
 
 def test_seeds_of_a_fine_tuned_model_are_averaged_and_predict(tmp_path):
     whole, base = task("classify", 24, 9, 9), folder("gpt2", tmp_path / "base")
-    how = [Tuning(epochs=2, batch_size=16, learning_rate=3e-3, seed=seed) for seed in (0, 1)]
+    how = [FinetuneSettings(epochs=2, batch_size=16, learning_rate=3e-3, seed=seed) for seed in (0, 1)]
     runs = [finetune(base, whole, tmp_path / f"seed-{one.seed}", one).path for one in how]
     made = Predictor(average(runs, tmp_path / "mean").path)
     assert made.name == whole.name

@@ -11,7 +11,7 @@ import foreword
 from foreword.basics.messages import Fault
 from foreword.counts.arpa import write_arpa
 from foreword.counts.smoothed import SmoothedNGram
-from foreword.runs.moving import bring_in
+from foreword.runs.moving import import_model
 from foreword.tokens.kinds import ByteBPE, Word
 
 TEXT = "the old harbour lies below the town\nthe town lies below the hill\nthe old men say the winter is long\n" * 3
@@ -36,7 +36,7 @@ def test_a_file_of_words_answers_like_the_model_it_was_written_from(tmp_path):
     assert loaded.recipe.name == "words"
     assert np.isclose(loaded.score(sentence).nats, -model.score([ids], [1])[0].sum(), atol=1e-6)
     assert loaded.score(sentence).spelled > 0
-    run, _ = bring_in(tmp_path / "words.arpa", tmp_path / "run")
+    run, _ = import_model(tmp_path / "words.arpa", tmp_path / "run")
     again = foreword.load(run.path)
     assert again.score(sentence).nats == loaded.score(sentence).nats
     assert again.generate("the old", max_tokens=3, seed=1) == loaded.generate("the old", max_tokens=3, seed=1)
@@ -61,7 +61,7 @@ def test_kenlms_binary_gives_the_numbers_of_the_arpa_file_it_was_made_from(tmp_p
         there = [arpa.tokenizer.vocabulary().pieces.index(piece) for piece in order]
         np.testing.assert_allclose(np.maximum(one[there], -100), np.maximum(other, -100), atol=1e-4)
     with pytest.raises(Fault, match="cannot be written again"):
-        bring_in(HERE / "tiny.binary", tmp_path / "run")
+        import_model(HERE / "tiny.binary", tmp_path / "run")
 
 
 def test_without_the_package_a_binary_says_what_to_install(monkeypatch):

@@ -10,7 +10,7 @@ import pytest
 from foreword.basics.seeds import chance
 from foreword.tasks import text_match
 from foreword.tasks.confidence import wilson
-from foreword.tasks.metrics import Matthews, Mean, Perplexity, Share, difference, value
+from foreword.tasks.metrics import Matthews, Mean, Perplexity, Proportion, difference, value
 
 
 def test_wilson_solves_its_own_equation():
@@ -24,47 +24,47 @@ def test_wilson_solves_its_own_equation():
 
 
 def test_wilson_holds_the_truth_as_often_as_it_says():
-    dice = chance(1)
+    rng = chance(1)
     for p in (0.05, 0.25, 0.5):
-        held = [low <= p <= high for low, high in (wilson(int(k), 200) for k in dice.binomial(200, p, size=2000))]
+        held = [low <= p <= high for low, high in (wilson(int(k), 200) for k in rng.binomial(200, p, size=2000))]
         assert 0.93 <= np.mean(held) <= 0.975
 
 
 @pytest.mark.thorough
 def test_the_bootstrap_holds_the_truth_as_often_as_it_says():
-    dice = chance(2)
-    held = [low <= 1.0 <= high for low, high in (Mean().interval(dice.exponential(size=150)) for _ in range(60))]
+    rng = chance(2)
+    held = [low <= 1.0 <= high for low, high in (Mean().interval(rng.exponential(size=150)) for _ in range(60))]
     assert 0.86 <= np.mean(held) <= 1.0
     low, high = Mean().interval(chance(3).normal(size=2500))
     assert high - low == pytest.approx(2 * 1.96 / 50, rel=0.15)
 
 
 def test_shares_means_and_perplexity_are_hand_sums():
-    assert value(Share(), [True, False, True, True]) == 0.75
+    assert value(Proportion(), [True, False, True, True]) == 0.75
     assert value(Mean(), [0.5, 0.25]) == 0.375
     assert value(Perplexity(), [math.log(2), math.log(8)]) == pytest.approx(4.0)
-    assert Share().shown(0.25) == "25.0"
+    assert Proportion().shown(0.25) == "25.0"
     assert Perplexity().shown(12.345) == "12.35"
     assert Perplexity().shown(1234.6) == "1,235"
 
 
 def test_matthews_is_the_correlation_of_the_two_columns():
-    dice = chance(4)
-    guess, gold = dice.random(60) < 0.4, dice.random(60) < 0.6
+    rng = chance(4)
+    guess, gold = rng.random(60) < 0.4, rng.random(60) < 0.6
     assert value(Matthews(), list(zip(guess, gold))) == pytest.approx(np.corrcoef(guess, gold)[0, 1])
     assert value(Matthews(), [(True, True), (True, False)]) == 0.0  # one answer only: no correlation
 
 
 def test_a_difference_is_paired():
     """The same examples for both: a model that is right where the other is, and once more, is surely better by one."""
-    dice = chance(5)
-    first = list(dice.random(400) < 0.5)
+    rng = chance(5)
+    first = list(rng.random(400) < 0.5)
     second = [one or place < 40 for place, one in enumerate(first)]
-    apart = difference(Share(), first, second)
+    apart = difference(Proportion(), first, second)
     gain, (low, high) = apart.value, apart.interval
     assert gain == pytest.approx((sum(second) - sum(first)) / 400)
     assert 0 < low < gain < high < 0.1
-    none = difference(Share(), first, first)
+    none = difference(Proportion(), first, first)
     assert (none.value, none.interval, none.sign) == (0.0, (0.0, 0.0), 0)
 
 

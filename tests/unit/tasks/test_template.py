@@ -16,7 +16,7 @@ def test_fields_are_put_in_their_places():
 
 @pytest.mark.parametrize("name", ["z", "a.b", "b.c.2", "b.c.x"])
 def test_a_missing_field_is_named(name):
-    with pytest.raises(template.NoField) as found:
+    with pytest.raises(template.MissingField) as found:
         template.render(f"{{{name}}}", {"a": 1, "b": {"c": [1, 2]}})
     assert found.value.name == name
 

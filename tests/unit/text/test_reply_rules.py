@@ -3,7 +3,7 @@
 import pytest
 
 from foreword.text.document import Dialogue
-from foreword.text.reply_rules import FREQUENT, Blandness, Sieve, offensive, rules, words
+from foreword.text.reply_rules import FREQUENT, Blandness, ReplyFilter, offensive, rules, words
 
 GOOD = "Do you like the song?"
 LONG = " ".join(f"word{i}" for i in range(100))
@@ -82,7 +82,7 @@ def test_words_of_both_languages():
 
 
 def test_a_sieve_sets_weights_and_counts_every_reason():
-    sieve = Sieve(rules("en", PHRASES))
+    sieve = ReplyFilter(rules("en", PHRASES))
     dialogue = sieve.weigh(Dialogue(("http://x.org", "It is so so so [good]", "the end", "zozzle")))
     assert dialogue.weights == (1, 0, 1, 0)
     assert dialogue.turns[0] == "http://x.org"

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from foreword.basics.messages import Fault
-from foreword.batches.stream import Ahead
+from foreword.batches.stream import Prefetched
 from foreword.parts.block import layers
 from foreword.training import compiling, gradient, hardware, memory
 from foreword.training.compiling import Compiling
@@ -95,7 +95,7 @@ def test_blocks_computed_again_give_the_same_gradient_and_keep_less(name, store_
 def test_batches_made_ahead_are_the_same_batches(store):
     recipe = tiny("gpt2")
     plain, stream = learner_for(recipe, store())
-    ahead = Ahead(learner_for(recipe, store())[1])
+    ahead = Prefetched(learner_for(recipe, store())[1])
     for step in (0, 1, 2, 5, 3):  # also out of order: a resumed run begins anywhere
         assert torch.equal(stream.batch(step).inputs.ids, ahead.batch(step).inputs.ids)
     assert ahead.epochs(7) == stream.epochs(7)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from foreword.parts.attention import Stacked
+from foreword.parts.attention import StackedLinear
 from foreword.training.lamb import Lamb
 
 
@@ -28,7 +28,7 @@ def reference(weights, slopes, rate, betas, epsilon, decay):
 class Small(torch.nn.Module):
     def __init__(self):
         super().__init__()
-        self.plain, self.stacked = torch.nn.Linear(5, 4), Stacked(4, 3, 3)
+        self.plain, self.stacked = torch.nn.Linear(5, 4), StackedLinear(4, 3, 3)
 
 
 def trained(slopes, **settings):

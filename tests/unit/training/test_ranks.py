@@ -23,7 +23,7 @@ from tests.tiny import tiny
 def test_alone_every_answer_is_ones_own():
     ranks = Ranks()
     assert ranks.total({"tokens": 3, "pairs": 1}) == {"tokens": 3, "pairs": 1}
-    assert (ranks.least(7), ranks.first("x"), ranks.agree(True), ranks.pulse(True)[1]) == (7, "x", True, True)
+    assert (ranks.least(7), ranks.first("x"), ranks.agree(True), ranks.shared_clock(True)[1]) == (7, "x", True, True)
     rows = torch.arange(6).view(3, 2)
     assert ranks.own_rows(rows) is ranks.all_rows(rows) is rows
     for same in (whole, local, lambda one: gather(one, rows), lambda one: share(one, rows)):
@@ -107,8 +107,8 @@ def test_three_processes_count_agree_and_share_rows_unevenly(tmp_path):
             "least": ranks.least(5 - rank),
             "first": ranks.first({"who": rank}),
             "agree": ranks.agree(rank == 0),
-            "asked": ranks.pulse(rank == 2)[1],
-            "work": ranks.pulse(False, cores=True)[0] >= ranks.total({"work": 0.0})["work"],
+            "asked": ranks.shared_clock(rank == 2)[1],
+            "work": ranks.shared_clock(False, cores=True)[0] >= ranks.total({"work": 0.0})["work"],
             "own": len(own),
             "all": ranks.all_rows(own).tolist(),
         }

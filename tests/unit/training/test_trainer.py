@@ -13,7 +13,7 @@ from foreword.assembly import catalogue
 from foreword.basics.budget import Budget
 from foreword.training import trainer as module
 from foreword.training.learner import StepReport
-from foreword.training.trainer import Duty, Progress, Trainer
+from foreword.training.trainer import Progress, ScheduledAction, Trainer
 
 
 def test_the_trainer_knows_no_model():
@@ -35,7 +35,7 @@ class Clock:
         return self.now
 
 
-class Nothing:
+class NothingBetween:
     """Takes a second and ten tokens a step."""
 
     def __init__(self, clock):
@@ -62,7 +62,7 @@ class Steps:
 def made():
     def make(budget, progress=None, passes=None):
         clock = Clock()
-        return Trainer(Nothing(clock), Steps(), Budget.parse(budget), progress, clock, passes)
+        return Trainer(NothingBetween(clock), Steps(), Budget.parse(budget), progress, clock, passes)
 
     return make
 
@@ -118,21 +118,24 @@ def test_wall_clock_ends_after_so_many_passes_through_the_text_and_no_other_budg
 )
 def test_duties_fall_due_when_they_should(made, period, due):
     trainer, done = made("10"), []
-    trainer.duties = [Duty(period, lambda: done.append(trainer.progress.step))]
+    trainer.duties = [ScheduledAction(period, lambda: done.append(trainer.progress.step))]
     trainer.run()
     assert done == due
 
 
 def test_duties_are_done_in_their_order(made):
     trainer, done = made("2"), []
-    trainer.duties = [Duty("1", lambda: done.append("log")), Duty("1", lambda: done.append("save"))]
+    trainer.duties = [
+        ScheduledAction("1", lambda: done.append("log")),
+        ScheduledAction("1", lambda: done.append("save")),
+    ]
     trainer.run()
     assert done == ["log", "save"] * 2
 
 
 def test_a_resumed_trainer_goes_on_and_repeats_no_duty(made):
     trainer, done = made("10", Progress(step=6, tokens=60, seconds=50.0)), []
-    trainer.duties = [Duty("3", lambda: done.append(trainer.progress.step))]
+    trainer.duties = [ScheduledAction("3", lambda: done.append(trainer.progress.step))]
     assert trainer.run()
     assert [step for _, step, _ in trainer.learner.taken] == [6, 7, 8, 9]
     assert done == [9]
@@ -153,7 +156,7 @@ def test_asked_to_stop_it_stops_after_the_step(made):
 
 def test_a_record_is_the_mean_since_the_last(made):
     trainer, records = made("7"), []
-    trainer.duties = [Duty("3", lambda: records.append(trainer.record()))]
+    trainer.duties = [ScheduledAction("3", lambda: records.append(trainer.record()))]
     trainer.run()
     assert records == [{"step": 3, "tokens": 30, "loss": 1.0}, {"step": 6, "tokens": 60, "loss": 4.0}]
     assert trainer.progress.pending == [{"loss": 6.0}]

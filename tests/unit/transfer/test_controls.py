@@ -15,10 +15,10 @@ from foreword.networks.base import Inputs
 from foreword.objectives.examples import ExampleBatch
 from foreword.transfer import controls
 from foreword.transfer.finetune import finetune, recipe_for
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import folder, task
 
-QUICK = Tuning(epochs=1, batch_size=16, learning_rate=3e-3)
+QUICK = FinetuneSettings(epochs=1, batch_size=16, learning_rate=3e-3)
 
 
 def test_the_words_stay_and_their_order_does_not() -> None:

@@ -16,26 +16,26 @@ from foreword.batches.examples import row_of
 from foreword.compare.contenders import Plan
 from foreword.compare.study import study
 from foreword.exchange import hugging_face
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.networks.base import Inputs
 from foreword.networks.features import Features
 from foreword.runs.loop import RunLoop
 from foreword.runs.opening import open_model
-from foreword.transfer.features import ways
+from foreword.transfer.features import layers_and_reader
 from foreword.transfer.finetune import finetune, recipe_for
 from foreword.transfer.inference import head_scores
 from foreword.transfer.initial_weights import initial_model
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.multitask import multitask
 from foreword.transfer.predict import Predictor
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import KINDS, base, encoder, examples, input_format, task, tokenizer
 from tests.trunks import FAMILIES, folder, trunk
 
-QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3, features="bilstm")
+QUICK = FinetuneSettings(epochs=2, batch_size=16, learning_rate=3e-3, features="bilstm")
 
 
-def unchanged(before: Loaded, after: Loaded) -> bool:
+def unchanged(before: LoadedFolder, after: LoadedFolder) -> bool:
     """All that was given is in the trunk, bit for bit; a table may have rows more."""
     mine = dict(after.model.network.trunk.named_parameters())
     return all(
@@ -138,16 +138,16 @@ def test_a_resumed_run_equals_an_unbroken_one(tmp_path: Path, monkeypatch: pytes
 
 @pytest.mark.thorough
 def test_what_can_be_told_apart_is_learned(tmp_path: Path) -> None:
-    how = Tuning(epochs=12, batch_size=16, learning_rate=3e-3, features="bilstm")
+    how = FinetuneSettings(epochs=12, batch_size=16, learning_rate=3e-3, features="bilstm")
     run = finetune(folder("gpt2", tmp_path / "base"), task("span", 240, 40, 60), tmp_path / "run", how)
     assert run.passport()["scores"]["test"]["span_f1"]["value"] > 0.8
 
 
 def test_the_rate_is_not_that_of_fine_tuning() -> None:
-    training = recipe_for(base("gpt2"), task("classify"), Tuning(features="linear")).training
+    training = recipe_for(base("gpt2"), task("classify"), FinetuneSettings(features="linear")).training
     assert (training.optimizer.kind, training.optimizer.learning_rate) == ("adam", 1e-3)  # type: ignore[attr-defined]
     assert training.schedule.kind == "constant"  # type: ignore[attr-defined]
-    said = recipe_for(base("gpt2"), task("classify"), Tuning(features="linear", learning_rate=0.1)).training
+    said = recipe_for(base("gpt2"), task("classify"), FinetuneSettings(features="linear", learning_rate=0.1)).training
     assert said.optimizer.learning_rate == 0.1  # type: ignore[attr-defined]
 
 
@@ -234,12 +234,12 @@ def test_several_tasks_over_one_frozen_trunk_are_refused(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("how", "words"),
     [
-        (Tuning(features="bilstn"), "Did you mean bilstm?"),
-        (Tuning(features="linear", aux=0.5), "--aux 0.5"),
-        (Tuning(features="linear", layers=1), "--set network.trunk.layers=1"),
+        (FinetuneSettings(features="bilstn"), "Did you mean bilstm?"),
+        (FinetuneSettings(features="linear", aux=0.5), "--aux 0.5"),
+        (FinetuneSettings(features="linear", layers=1), "--set network.trunk.layers=1"),
     ],
 )
-def test_what_cannot_be_is_refused(how: Tuning, words: str) -> None:
+def test_what_cannot_be_is_refused(how: FinetuneSettings, words: str) -> None:
     with pytest.raises(Fault) as found:
         recipe_for(base("gpt2"), task("classify"), how)
     assert words in str(found.value)
@@ -260,18 +260,18 @@ def test_a_study_refuses_what_is_for_whole_networks(tmp_path: Path) -> None:
 
 
 def test_layers_and_readers_are_said_in_either_order() -> None:
-    assert [ways(words) for words in ("mix", "bilstm", "concat-4:bilstm", "esim:first")] == [
+    assert [layers_and_reader(words) for words in ("mix", "bilstm", "concat-4:bilstm", "esim:first")] == [
         ("mix", "linear"),
         ("mix", "bilstm"),
         ("concat-4", "bilstm"),
         ("first", "esim"),
     ]
     with pytest.raises(Fault, match="'second' is not one of"):
-        Tuning(features="second").check()
+        FinetuneSettings(features="second").check()
     with pytest.raises(Fault, match="sum-4 reads 4 layers, and this network has 2"):
-        recipe_for(base("gpt2"), task("classify"), Tuning(features="sum-4"))
+        recipe_for(base("gpt2"), task("classify"), FinetuneSettings(features="sum-4"))
     with pytest.raises(Fault, match="esim aligns two texts, and .* is single-text classification"):
-        recipe_for(base("gpt2"), task("classify"), Tuning(features="esim"))
+        recipe_for(base("gpt2"), task("classify"), FinetuneSettings(features="esim"))
 
 
 @pytest.mark.thorough

@@ -19,11 +19,11 @@ from foreword.transfer import finetune as tuning
 from foreword.transfer import labelled_run
 from foreword.transfer.finetune import finetune
 from foreword.transfer.predict import Predictor
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import KINDS, folder, task
 
-QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
-LABELLED_KINDS = Tuning(epochs=10, batch_size=16, learning_rate=3e-3)
+QUICK = FinetuneSettings(epochs=2, batch_size=16, learning_rate=3e-3)
+LABELLED_KINDS = FinetuneSettings(epochs=10, batch_size=16, learning_rate=3e-3)
 
 
 def scores(run: RunFolder, split: str = "test") -> dict[str, float]:
@@ -86,7 +86,7 @@ def test_what_can_be_told_apart_is_learned_and_what_cannot_is_not(tmp_path: Path
 @pytest.mark.thorough
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_of_task_can_be_learned(kind: str, tmp_path: Path) -> None:
-    how = Tuning(epochs=12, batch_size=16, learning_rate=2e-3)
+    how = FinetuneSettings(epochs=12, batch_size=16, learning_rate=2e-3)
     run = finetune(folder("bert", tmp_path / "base"), task(kind, 240, 40, 60), tmp_path / "run", how)
     assert next(iter(scores(run).values())) > (0.6 if kind == "similarity" else 0.9)
 
@@ -189,6 +189,6 @@ def test_a_fine_tuned_run_can_be_fine_tuned_again(tmp_path: Path) -> None:
 def test_the_rate_of_the_papers_is_for_their_width() -> None:
     from tests.labelled import base
 
-    recipe = tuning.recipe_for(base("gpt2"), task("classify"), Tuning())
+    recipe = tuning.recipe_for(base("gpt2"), task("classify"), FinetuneSettings())
     assert recipe.training.optimizer.learning_rate == pytest.approx(6.25e-5 * 24)  # type: ignore[attr-defined]
     assert recipe.training.budget == "3epochs"

@@ -11,10 +11,10 @@ from foreword.basics.messages import Fault
 from foreword.transfer import finetune_report
 from foreword.transfer.baselines import fits_texts
 from foreword.transfer.finetune import finetune
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import KINDS, folder, task
 
-QUICK = Tuning(epochs=1, batch_size=16, learning_rate=3e-3)
+QUICK = FinetuneSettings(epochs=1, batch_size=16, learning_rate=3e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,7 +19,7 @@ from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Words
 from foreword.transfer import vector_classifier
 from foreword.transfer.first_model import LabelledFit, answers, difference, fit_labels, unlabelled, with_dev
-from foreword.transfer.vector_classifier import Scale, fitted, folds, taught_itself
+from foreword.transfer.vector_classifier import Scale, fitted, folds, self_trained
 from foreword.vectors.table import VectorTable
 from foreword.vectors.words import WordVectors
 
@@ -91,11 +91,11 @@ def test_self_training_is_used_only_where_cross_validation_says_so(monkeypatch):
     texts, labels = zip(*((word, name) for name, some in words.items() for word in some))  # each word once
     more = [f"{one} {other}" for some in words.values() for one in some for other in some]  # and beside its own
     teacher = fitted(texts, labels, None, characters=False)
-    student, (alone, taught) = taught_itself(teacher, texts, labels, more)
+    student, (alone, taught) = self_trained(teacher, texts, labels, more)
     assert (student is not teacher) == (taught > alone)
     assert taught > alone
     sure = fitted(TEXTS, LABELS, Scale.over(table(None), TEXTS))
-    assert taught_itself(sure, TEXTS, LABELS, more)[0] is sure  # nothing is left to gain
+    assert self_trained(sure, TEXTS, LABELS, more)[0] is sure  # nothing is left to gain
 
 
 def test_few_examples_of_a_class_are_no_traceback():
@@ -165,7 +165,7 @@ def test_what_is_tested_on_teaches_nothing_and_other_kinds_are_refused(files, mo
     task = load(files / "train.tsv", test=files / "test.tsv")
     (files / "more.txt").write_text("\n".join(text for text, _ in OTHERS), encoding="utf-8")
     seen = []
-    monkeypatch.setattr("foreword.transfer.first_model.taught_itself", lambda *given: seen.append(given))
+    monkeypatch.setattr("foreword.transfer.first_model.self_trained", lambda *given: seen.append(given))
     fit_labels(str(files / "w2v"), task, files / "run", LabelledFit(self_train=(files / "more.txt",)))
     assert not seen  # nothing is left of the text
     (files / "vectors.txt").write_text("good 1 2\nbad 2 1\n", encoding="utf-8")

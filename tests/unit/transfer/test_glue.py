@@ -8,10 +8,10 @@ import pytest
 
 from foreword.basics.messages import Fault
 from foreword.transfer import glue
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import folder
 
-QUICK = Tuning(epochs=1, batch_size=16)
+QUICK = FinetuneSettings(epochs=1, batch_size=16)
 NAMES = {"CoLA", "SST-2", "MRPC", "STS-B", "QQP", "MNLI-m", "MNLI-mm", "QNLI", "RTE", "WNLI", "AX"}
 
 

@@ -10,20 +10,20 @@ import torch
 from foreword.assembly.build import model_for
 from foreword.basics.messages import Fault
 from foreword.exchange import hugging_face
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.networks.base import Inputs, Model
 from foreword.training.optimizers import AdamW, depths
 from foreword.transfer.finetune import recipe_for
 from foreword.transfer.initial_weights import fingerprint, initial_model
 from foreword.transfer.label_subset import shared_out, training_subset
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import base, input_format, task, tokenizer
 
 DEEP = "network.layers=3"
 
 
-def begun(family: str, loaded: Loaded, *settings: str, **how: object) -> Model:
-    recipe = recipe_for(loaded, task("classify"), Tuning(settings=settings, seed=1))
+def begun(family: str, loaded: LoadedFolder, *settings: str, **how: object) -> Model:
+    recipe = recipe_for(loaded, task("classify"), FinetuneSettings(settings=settings, seed=1))
     return initial_model(recipe, loaded, input_format(family).extended(tokenizer(family)), **how)  # type: ignore[arg-type]
 
 
@@ -72,7 +72,7 @@ def test_the_table_grows_by_the_specials_alone() -> None:
 
 def test_a_head_with_weights_of_its_own_grows_too() -> None:
     loaded = base("gpt2", "head.tied=false")
-    recipe = recipe_for(loaded, task("classify"), Tuning(aux=0.5))
+    recipe = recipe_for(loaded, task("classify"), FinetuneSettings(aux=0.5))
     made = initial_model(recipe, loaded, input_format("gpt2").extended(tokenizer("gpt2")))
     known = len(tokenizer("gpt2"))
     assert made.heads["tokens"].out.weight.size(0) == known + 3
@@ -82,7 +82,7 @@ def test_a_head_with_weights_of_its_own_grows_too() -> None:
 def test_a_table_that_has_spare_rows_keeps_its_size() -> None:
     loaded = base("gpt2")
     vocabulary = tokenizer("gpt2").vocabulary()
-    padded = Loaded(
+    padded = LoadedFolder(
         loaded.recipe, model_for(loaded.recipe, replace(vocabulary, size=vocabulary.size + 64)), loaded.tokenizer
     )
     made, fresh = begun("gpt2", padded).network.table(), begun("gpt2", padded, init="scratch").network.table()
@@ -135,7 +135,7 @@ def test_another_shape_cannot_be_transferred() -> None:
 
 def test_a_network_that_looks_both_ways_guesses_no_tokens() -> None:
     with pytest.raises(Fault, match="is bidirectional"):
-        recipe_for(base("bert"), task("classify"), Tuning(aux=0.5))
+        recipe_for(base("bert"), task("classify"), FinetuneSettings(aux=0.5))
 
 
 def test_each_layer_learns_slower_than_the_one_above() -> None:
@@ -182,9 +182,9 @@ def test_labels_that_cannot_be_drawn_are_refused(count: int) -> None:
 
 def test_a_head_that_says_something_else_is_drawn_anew() -> None:
     """Two labels become three, or two others: the trunk and the dense layer go on, the last layer does not."""
-    how, first = Tuning(), base("bert")
+    how, first = FinetuneSettings(), base("bert")
     recipe = recipe_for(first, task("classify"), how)
-    loaded = Loaded(recipe, initial_model(recipe, first, first.tokenizer), first.tokenizer)
+    loaded = LoadedFolder(recipe, initial_model(recipe, first, first.tokenizer), first.tokenizer)
     for labels, same in ((("bad", "good"), True), (("good", "bad"), False), (("bad", "fine", "good"), False)):
         model = initial_model(
             recipe_for(loaded, replace(task("classify"), labels=labels), replace(how, seed=1)), loaded, loaded.tokenizer

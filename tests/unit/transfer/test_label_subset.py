@@ -10,7 +10,7 @@ import pytest
 from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.transfer.label_subset import DEV, exchanged, label_subset
+from foreword.transfer.label_subset import DEV, label_subset, with_permuted_labels
 from tests.labelled import KINDS, task
 
 
@@ -81,7 +81,7 @@ def labels(some: LabelledTask) -> list[object]:
 @pytest.mark.parametrize("kind", [kind for kind in sorted(KINDS) if LABELLED_KINDS.find(kind).shuffles])
 def test_exchanged_labels_are_the_same_labels_and_no_ones_own(kind: str) -> None:
     whole = task(kind, 240, 9, 9)
-    mixed = exchanged(whole, 5)
+    mixed = with_permuted_labels(whole, 5)
     assert [replace(one, label=None) for one in mixed.train] == [replace(one, label=None) for one in whole.train]
     assert (mixed.dev, mixed.test) == (whole.dev, whole.test)
     before, after = labels(whole), labels(mixed)
@@ -92,12 +92,12 @@ def test_exchanged_labels_are_the_same_labels_and_no_ones_own(kind: str) -> None
     shares = Counter(before)
     expected = sum((count / len(before)) ** 2 for count in shares.values())  # of two independent draws
     assert sum(a == b for a, b in zip(before, after)) / len(before) == pytest.approx(expected, abs=0.12)
-    assert mixed == exchanged(whole, 5) != exchanged(whole, 6)
+    assert mixed == with_permuted_labels(whole, 5) != with_permuted_labels(whole, 6)
 
 
 def test_every_query_keeps_as_many_relevant_candidates() -> None:
     whole = task("rank", 240, 9, 9)
-    count = [Counter((one.group, one.label) for one in some.train) for some in (whole, exchanged(whole, 0))]
+    count = [Counter((one.group, one.label) for one in some.train) for some in (whole, with_permuted_labels(whole, 0))]
     assert count[0] == count[1]
 
 

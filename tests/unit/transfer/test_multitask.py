@@ -20,13 +20,13 @@ from foreword.tasks.labelled_task import LabelledTask
 from foreword.training.gradient import GradientLearner
 from foreword.transfer.finetune import finetune
 from foreword.transfer.multitask import folder_of, multitask, recipe_for_tasks
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import base, folder, task
 
 QUICK = ('training.budget="2epochs"', "training.batch_size=16", "training.optimizer.learning_rate=3e-3")
 ONCE = (*QUICK, 'training.budget="1epochs"')
 STILL = (*ONCE, "training.optimizer.learning_rate=1e-12")
-ALONE = Tuning(epochs=1, batch_size=16, learning_rate=1e-12)
+ALONE = FinetuneSettings(epochs=1, batch_size=16, learning_rate=1e-12)
 
 
 def tasks(train: int = 32) -> list[LabelledTask]:

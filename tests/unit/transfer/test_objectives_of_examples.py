@@ -12,11 +12,11 @@ import torch.nn.functional as F
 
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.examples import Examples, row_of
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.networks.base import Model
-from foreword.objectives.combine import Together
+from foreword.objectives.auxiliary_tokens import AuxiliaryTokens
+from foreword.objectives.combine import CombinedObjectives
 from foreword.objectives.examples import FromExamples
-from foreword.objectives.read_along import ReadAlong
 from foreword.objectives.stepwise import Stepwise
 from foreword.tasks.example import Example
 from foreword.transfer.inference import head_scores
@@ -40,7 +40,7 @@ class Made:
         self.tokenizer = input_format(family).extended(tokenizer(family))
         self.examples = examples(kind, count) if made is None else made
         self.encoded = self.form.encode(self.examples, self.labels, encoder(family, length))
-        loaded: Loaded = base(family)
+        loaded: LoadedFolder = base(family)
         torch.manual_seed(5)
         network = loaded.recipe.network.build(self.tokenizer.vocabulary())  # type: ignore[attr-defined]
         heads = {"tokens": loaded.recipe.head.build(network.width, len(self.tokenizer), network.table())}  # type: ignore[union-attr]
@@ -237,9 +237,9 @@ def gradients(made: Made, objective: Any) -> dict[str, torch.Tensor]:
 @pytest.mark.parametrize("kind", ["classify", "similarity", "choice"])
 def test_gradients_of_the_label_and_of_the_tokens_add_up(kind: str) -> None:
     made = Made(kind, "gpt2")
-    label, tokens = gradients(made, made.objective), gradients(made, ReadAlong())
+    label, tokens = gradients(made, made.objective), gradients(made, AuxiliaryTokens())
     for weight in (0.0, 0.5):
-        both = gradients(made, Together(parts=[made.objective, ReadAlong()], weights=[1.0, weight]))
+        both = gradients(made, CombinedObjectives(parts=[made.objective, AuxiliaryTokens()], weights=[1.0, weight]))
         for name, slope in both.items():
             assert torch.allclose(slope, label[name] + weight * tokens[name], atol=1e-9), name
     assert max(float(slope.abs().max()) for slope in tokens.values()) > 1e-3
@@ -248,7 +248,7 @@ def test_gradients_of_the_label_and_of_the_tokens_add_up(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_tokens_of_no_weight_leave_the_plain_loss(kind: str) -> None:
     made = Made(kind, "gpt2")
-    both = Together(parts=[made.objective, ReadAlong()], weights=[1.0, 0.0])
+    both = CombinedObjectives(parts=[made.objective, AuxiliaryTokens()], weights=[1.0, 0.0])
     batch = made.batch(objective=both)
     charges = both.loss(made.model, batch).charges
     loss = sum(charge.weight * charge.total / batch.guesses[name] for name, charge in charges.items())
@@ -262,7 +262,7 @@ def test_tokens_of_no_weight_leave_the_plain_loss(kind: str) -> None:
 
 def test_a_sequence_costs_the_mean_of_its_tokens() -> None:
     made = Made("similarity", "gpt2")
-    batch = made.batch(objective=ReadAlong())
+    batch = made.batch(objective=AuxiliaryTokens())
     each = []
     with torch.no_grad():
         for one in made.encoded:
@@ -270,14 +270,14 @@ def test_a_sequence_costs_the_mean_of_its_tokens() -> None:
                 ids = torch.from_numpy(laid.ids)[None]
                 logits = made.model.heads["tokens"].logits(made.model.network(type(batch.inputs)(ids)).last[0])
                 each.append(float(F.cross_entropy(logits[:-1], ids[0, 1:])))
-        found = ReadAlong().loss(made.model, batch).charges["tokens"].total
+        found = AuxiliaryTokens().loss(made.model, batch).charges["tokens"].total
     assert batch.guesses == {"tokens": len(each)}
     assert float(found) == pytest.approx(sum(each), rel=1e-9)
 
 
 def test_parts_of_a_batch_with_tokens_add_up() -> None:
     made = Made("similarity", "gpt2")
-    objective = Together(parts=[made.objective, ReadAlong()], weights=[1.0, 0.5])
+    objective = CombinedObjectives(parts=[made.objective, AuxiliaryTokens()], weights=[1.0, 0.5])
     batch = made.batch(objective=objective)
     assert batch.guesses == {"regress": 12, "tokens": 24}
     whole = objective.loss(made.model, batch).charges

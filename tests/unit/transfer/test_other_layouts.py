@@ -15,12 +15,12 @@ from foreword.exchange import hugging_face
 from foreword.transfer.finetune import finetune
 from foreword.transfer.labelled_run import opened
 from foreword.transfer.predict import Predictor
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import folder, task, tokenizer
 from tests.tiny import drawn, tiny
 
 SMALL = ["network.layers=2", "network.width=32", "network.heads=2", "network.context=48"]
-QUICK = Tuning(epochs=2, batch_size=16, learning_rate=3e-3)
+QUICK = FinetuneSettings(epochs=2, batch_size=16, learning_rate=3e-3)
 
 
 @pytest.mark.parametrize(
@@ -66,6 +66,6 @@ def test_of_an_electra_that_was_trained_here_the_discriminator_is_tuned(store, t
     mine = whole.network.discriminator.state_dict()
     assert all(torch.equal(weight, mine[name]) for name, weight in loaded.model.network.state_dict().items())
     some = task("classify", 16, 6, 6)
-    run = finetune(tmp_path / "electra", some, tmp_path / "run", Tuning(epochs=1, batch_size=8))
+    run = finetune(tmp_path / "electra", some, tmp_path / "run", FinetuneSettings(epochs=1, batch_size=8))
     assert run.passport()["finished"]
     assert len(Predictor(run.path).predict(some.test).labels) == 6

@@ -14,14 +14,14 @@ from foreword.assembly.build import model_for
 from foreword.batches.by_task import TaskCutter, mixing_rates
 from foreword.batches.encoded import EncodedExample, EncodedText
 from foreword.batches.examples import Examples, row_of
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.transfer.encoding import Encoder, TextFormat
 from foreword.transfer.finetune import recipe_for
 from foreword.transfer.initial_weights import initial_model
 from foreword.transfer.kinds import learned_as
 from foreword.transfer.kinds.base import HeadScores
 from foreword.transfer.multitask import recipe_for_tasks
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import task, tokenizer
 
 SMALL = ["network.layers=1", "network.width=48", "network.heads=2", "network.head_size=24", "network.inner=96"]
@@ -30,10 +30,10 @@ KINDS = ("classify", "pair", "similarity", "choice", "span", "tag", "rank")
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def pretrained() -> Loaded:
+def pretrained() -> LoadedFolder:
     torch.manual_seed(0)
     recipe = loader.load("t5", "", SMALL)
-    return Loaded(recipe, model_for(recipe, tokenizer("gpt2").vocabulary()), tokenizer("gpt2"))
+    return LoadedFolder(recipe, model_for(recipe, tokenizer("gpt2").vocabulary()), tokenizer("gpt2"))
 
 
 def encoder() -> Encoder:
@@ -102,7 +102,7 @@ def test_what_no_label_is_called_is_wrong_and_can_be_judged(kind):
 @pytest.mark.parametrize("kind", ["classify", "span", "choice"])
 def test_answers_are_written(kind):
     loaded, given = pretrained(), task(kind)
-    recipe = recipe_for(loaded, given, Tuning())
+    recipe = recipe_for(loaded, given, FinetuneSettings())
     assert recipe.training.optimizer.kind == "adafactor"
     how, some = learned_as(given.learn, given.name, loaded.recipe), list(given.train)[:4]
     encoded = how.encode(some, given.labels, encoder())

@@ -15,7 +15,7 @@ from foreword.tasks.labelled.tag import Tagging
 from foreword.tasks.labelled_task import LabelledTask, load
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.tag import known_names
-from foreword.transfer.word_overlap import Rarity
+from foreword.transfer.word_overlap import InverseDocumentFrequency
 
 LEARN = {
     "tag": Tagging(sentence="{s}", tags="{t}"),
@@ -108,7 +108,7 @@ def test_an_empty_context_has_no_answer():
 
 
 def test_rare_words_say_more():
-    rarity = Rarity(["the cat", "the dog", "the owl"])
+    rarity = InverseDocumentFrequency(["the cat", "the dog", "the owl"])
     assert rarity.of("the") == 0 < rarity.of("cat") < rarity.of("unheard")
     assert rarity.weight("the cat", "the cat sat", 0.0) == rarity.of("cat")
 

@@ -12,7 +12,7 @@ from foreword.assembly import loader
 from foreword.assembly.build import model_for
 from foreword.batches.examples import Examples
 from foreword.batches.row import Row
-from foreword.exchange.hugging_face import Loaded
+from foreword.exchange.hugging_face import LoadedFolder
 from foreword.objectives.answerable_span import ENDS, AnswerableSpan
 from foreword.transfer.encoding import Encoder, XLNetFormat
 from foreword.transfer.finetune import recipe_for
@@ -20,17 +20,17 @@ from foreword.transfer.initial_weights import initial_model
 from foreword.transfer.kinds import transfer_kind_of
 from foreword.transfer.kinds.base import HeadScores
 from foreword.transfer.kinds.span import best_of_starts
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.labelled import task, tokenizer
 
 SMALL = ["network.layers=1", "network.width=32", "network.heads=2", "network.memory=0", "network.initial.deviation=0.2"]
 SMALL += ["network.dropout={embeddings=0.0, attention=0.0, residual=0.0, inner=0.0}"]
 
 
-def pretrained() -> Loaded:
+def pretrained() -> LoadedFolder:
     torch.manual_seed(0)
     recipe = loader.load("xlnet", "", SMALL)
-    return Loaded(recipe, model_for(recipe, tokenizer("bert").vocabulary()), tokenizer("bert"))
+    return LoadedFolder(recipe, model_for(recipe, tokenizer("bert").vocabulary()), tokenizer("bert"))
 
 
 def test_two_texts_are_read_with_the_class_at_the_end():
@@ -48,7 +48,7 @@ def test_two_texts_are_read_with_the_class_at_the_end():
 def test_every_kind_of_task_is_learned(kind):
     """A dozen steps on one batch: the charge falls, and every example has an answer."""
     loaded, given = pretrained(), task(kind)
-    recipe = recipe_for(loaded, given, Tuning())
+    recipe = recipe_for(loaded, given, FinetuneSettings())
     assert recipe.objective.reading == "end"
     encoder = Encoder(XLNetFormat(), loaded.tokenizer, Examples(length=48))
     how = transfer_kind_of(kind)
@@ -113,6 +113,6 @@ def test_the_best_pair_is_that_of_a_brute_search():
 def test_without_unanswerable_questions_there_is_always_an_answer():
     given = task("span")
     answered = replace(given, train=tuple(one for one in given.train if one.label))
-    recipe = recipe_for(pretrained(), answered, Tuning())
+    recipe = recipe_for(pretrained(), answered, FinetuneSettings())
     assert isinstance(recipe.objective, AnswerableSpan)
     assert not recipe.objective.none

@@ -9,7 +9,7 @@ from foreword.basics.columns import Scratch
 from foreword.basics.messages import Fault
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.vectors.association import Association
-from foreword.vectors.cooccurrence import Cleaned, Near, PairTable, count_pairs, dealt_out
+from foreword.vectors.cooccurrence import Cleaned, CooccurrenceWindow, PairTable, count_pairs, shuffled_inside
 
 BORDER = 50
 
@@ -22,7 +22,7 @@ def text(tokens: int, seed: int = 0) -> np.ndarray:
 
 
 def table(ids: np.ndarray, memory: int | None = None, **settings) -> PairTable:
-    near = Near(**settings)
+    near = CooccurrenceWindow(**settings)
     scratch = Scratch(memory)
     column = scratch.column(np.uint16)
     for part in np.array_split(ids, 7):
@@ -138,7 +138,7 @@ def test_words_stand_apart_by_documents_lines_or_sentences():
 
 def test_dealt_out_anew_words_keep_their_number_and_borders_their_place():
     ids = text(10_000)
-    found = dealt_out(ids, BORDER)
+    found = shuffled_inside(ids, BORDER)
     assert np.array_equal(found == BORDER, ids == BORDER)
     assert np.array_equal(np.bincount(found), np.bincount(ids))
     assert (found != ids).mean() > 0.5

@@ -9,7 +9,7 @@ import pytest
 
 import foreword
 from foreword.basics.messages import Fault
-from foreword.runs.moving import bring_in, send_out
+from foreword.runs.moving import export_model, import_model
 from foreword.runs.train import train
 from foreword.vectors.evaluation import analogies, pairs_of, questions_of, report, spearman, word_similarity
 from foreword.vectors.formats import FORMS, is_vector_file, read_vectors, write_vectors
@@ -31,7 +31,7 @@ def test_what_is_written_is_read_to_the_last_bit(form, tmp_path):
 def test_gensim_opens_it_with_the_same_neighbours(form, stores, tmp_path):
     gensim = pytest.importorskip("gensim.models")
     run = train(tiny("word2vec"), stores["byte_bpe"], tmp_path / "run")
-    file = send_out(run.path, form, tmp_path / "vectors.txt")
+    file = export_model(run.path, form, tmp_path / "vectors.txt")
     theirs = gensim.KeyedVectors.load_word2vec_format(file, binary=form == "word2vec")
     ours = foreword.load(run.path)
     near = [(word, pytest.approx(cosine, abs=1e-5)) for word, cosine in ours.neighbours("the", 5)]
@@ -47,7 +47,7 @@ def test_gensim_files_are_read_and_become_a_run(tmp_path):
         words, vectors = read_vectors(tmp_path / "vectors.bin")
         assert words == WORDS
         assert np.allclose(vectors, VECTORS, atol=1e-6)
-    run, loaded = bring_in(tmp_path / "vectors.bin", tmp_path / "run")
+    run, loaded = import_model(tmp_path / "vectors.bin", tmp_path / "run")
     assert loaded.model.width == 7
     opened, direct = foreword.load(run.path), foreword.load(tmp_path / "vectors.bin")
     assert opened.neighbours("the", 4) == direct.neighbours("the", 4)

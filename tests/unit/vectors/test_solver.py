@@ -15,7 +15,7 @@ from foreword.tasks.prompted.association import Associated, AssociationChoice
 from foreword.tasks.task import load
 from foreword.tokens.build import build_store
 from foreword.tokens.kinds import Words
-from foreword.vectors.cooccurrence import Near
+from foreword.vectors.cooccurrence import CooccurrenceWindow
 from foreword.vectors.passages import SKIP, TableCounts, TextCounts, ngrams
 from foreword.vectors.solver import Solver, solve
 from foreword.vectors.words import WordVectors
@@ -33,7 +33,7 @@ def test_every_ngram_once():
 
 @pytest.mark.parametrize("weighting", ["none", "distance"])
 def test_single_words_have_the_numbers_of_the_table(weighting):
-    ids, near = text(4000), Near(window=5, weighting=weighting)
+    ids, near = text(4000), CooccurrenceWindow(window=5, weighting=weighting)
     counts, kept = TextCounts(ids, near, BORDER, NONE), TableCounts(table(ids, window=5, weighting=weighting))
     assert np.allclose(counts.sums, kept.sums, rtol=1e-9)
     for one in range(0, BORDER, 3):
@@ -46,7 +46,7 @@ def test_longer_ngrams_stand_within_passages_without_overlap_and_skip_stop_words
     stop = NONE.copy()
     stop[9] = True
     ids = np.array([1, 9, 2, 3, BORDER, 1, 2, 9, 9, 4, BORDER, 1, BORDER, 2, 4])
-    counts = TextCounts(ids, Near(window=5), BORDER, stop)
+    counts = TextCounts(ids, CooccurrenceWindow(window=5), BORDER, stop)
     assert counts.stands((1, 2))[0].tolist() == [0, 5]  # "1 the 2" is "1 2"; none across a border
     assert counts.stands((1, SKIP, 3))[0].tolist() == [0]
     assert counts.met((1, 2), (4,)) == 1

@@ -16,7 +16,7 @@ from foreword.compare.advise.without_labels import ranks
 from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import LabelledTask
-from foreword.tasks.metrics import Share
+from foreword.tasks.metrics import Proportion
 from tests.labelled import BAD, COLUMNS, GOOD, phrase
 
 
@@ -125,16 +125,16 @@ def test_the_mean_of_several_takes_the_surer():
 
 
 def test_a_planted_curve_is_gone_on_with_and_no_further_than_four_times():
-    labels, dice = np.asarray([100.0, 200.0, 400.0, 800.0]), np.random.default_rng(0)
+    labels, rng = np.asarray([100.0, 200.0, 400.0, 800.0]), np.random.default_rng(0)
     truth = 0.9 - 2.0 * labels**-0.5
-    found = [extended(labels, truth, np.asarray([1600.0, 3200.0]), dice) for _ in range(50)]
+    found = [extended(labels, truth, np.asarray([1600.0, 3200.0]), rng) for _ in range(50)]
     np.testing.assert_allclose(np.median(found, 0), 0.9 - 2.0 * np.asarray([1600.0, 3200.0]) ** -0.5, atol=0.005)
     judged = [list(np.arange(500) < 500 * share) for share in truth]
-    ahead = through(Share(), [100, 200, 400, 800], judged, [3200])[0]
+    ahead = through(Proportion(), [100, 200, 400, 800], judged, [3200])[0]
     assert ahead.low < 0.9 - 2.0 * 3200**-0.5 < ahead.high
     assert ahead.high - ahead.low > 0.02
     with pytest.raises(ValueError, match="beyond 3,200"):
-        through(Share(), [100, 200, 400, 800], judged, [3201])
+        through(Proportion(), [100, 200, 400, 800], judged, [3201])
 
 
 def test_labels_that_may_be_wrong_come_surest_first():
@@ -155,5 +155,5 @@ def test_its_own_half_is_found_by_vectors_that_tell_documents_apart():
     halves = [(f"a{n}", f"b{n}") for n in range(30)]
     own = np.eye(30)
     assert ranks(lambda some: np.stack([own[int(one[1:])] for one in some]), halves).mean() == 1.0
-    dice = np.random.default_rng(0)
-    assert ranks(lambda some: dice.normal(size=(len(some), 30)), halves).mean() < 0.4
+    rng = np.random.default_rng(0)
+    assert ranks(lambda some: rng.normal(size=(len(some), 30)), halves).mean() < 0.4

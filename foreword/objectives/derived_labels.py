@@ -16,11 +16,11 @@ from foreword.networks.base import Inputs, Model, Network, Output
 from foreword.objectives.base import NOTHING, Batch, Charge, MakeTokenHead, Objective
 from foreword.objectives.layout import marks_with_specials, padded, real, with_specials
 from foreword.objectives.masked import ordinary_ids
-from foreword.parts.heads import Pooled
+from foreword.parts.heads import PooledClassHead
 from foreword.tokens.tokenizer import Tokenizer
 
 
-class MadeLabels(Objective):
+class DerivedLabels(Objective):
     """`name`: of the head, the target and the charge. What is read is shown as it is."""
 
     writes: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
@@ -31,20 +31,20 @@ class MadeLabels(Objective):
         return positions - 1 - texts
 
     def inputs(self, rows: list[Row], tokenizer: Tokenizer) -> Inputs:
-        laid = [with_specials(row, tokenizer) for row in rows]
-        texts, segments = [ids for ids, _ in laid], [parts for _, parts in laid]
+        built = [with_specials(row, tokenizer) for row in rows]
+        texts, segments = [ids for ids, _ in built], [parts for _, parts in built]
         fill = tokenizer.special("[pad]") if tokenizer.has("[pad]") else 0
         return Inputs(padded(texts, fill), real(texts), padded(segments, 0))
 
 
-class SequenceLabel(MadeLabels):
+class SequenceLabel(DerivedLabels):
     """One class for a row, from its first position: what the cut has written down as its label."""
 
     kind: Literal["sequence_label"] = "sequence_label"
     classes: int
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
-        return {self.name: Pooled(network.width, self.classes)}
+        return {self.name: PooledClassHead(network.width, self.classes)}
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         labels = [NOTHING if row.label is None else row.label for row in rows]
@@ -69,7 +69,7 @@ class SequenceLabel(MadeLabels):
         return f"{self.name}: class {int(batch.targets[self.name][row])} of {self.classes}\n{text}"
 
 
-class TokenLabel(MadeLabels):
+class TokenLabel(DerivedLabels):
     """Yes or no for every token that is text: whether it carries a mark of the store, or one that its cut has made."""
 
     kind: Literal["token_label"] = "token_label"

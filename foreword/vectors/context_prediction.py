@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 
 from foreword.basics.seeds import chance
-from foreword.kernels.word_vectors import Huffman, Noise, Update, learn
+from foreword.kernels.word_vectors import Huffman, NoiseDistribution, Update, learn
 from foreword.vectors.contexts import Contexts, Form
 from foreword.vectors.table import VectorTable
 
 
 @dataclass(frozen=True)
-class Guessing:
+class ContextPrediction:
     contexts: Contexts
-    how: Noise | Huffman
+    how: NoiseDistribution | Huffman
     pool: str
     places: tuple[int, int]  # side by side: so many words before, and so many after
     empty: int  # the vector that stands where there is no word
@@ -36,14 +36,14 @@ class Guessing:
         sides: str = "both",
         words: bool = True,
         **other: Any,
-    ) -> Guessing:
+    ) -> ContextPrediction:
         """From the settings of an objective. `words` False: a document alone guesses."""
         beside, before = pool == "concatenation", sides == "before"
         reach = window if words else 0
         contexts = Contexts(table, reach, subsample, subsampling, shrink and not beside, before)
         weights = np.where(contexts.counts > 0, contexts.counts.astype(float) ** power, 0.0)
-        how = Noise(weights, negatives) if negatives else Huffman(contexts.counts)
-        made = Guessing(contexts, how, pool, (window, 0 if before else window), table.vocabulary.end)
+        how = NoiseDistribution(weights, negatives) if negatives else Huffman(contexts.counts)
+        made = ContextPrediction(contexts, how, pool, (window, 0 if before else window), table.vocabulary.end)
         table.join(made.update(0.0, 0).joined)
         return made
 

@@ -12,7 +12,7 @@ from foreword.networks.base import Network
 from foreword.objectives.base import MakeTokenHead, Objective
 
 
-class Several(Objective):
+class MultipleObjectives(Objective):
     @property
     def members(self) -> Sequence[Objective]:
         """The objectives that it is made of."""

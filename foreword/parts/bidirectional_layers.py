@@ -7,7 +7,7 @@ from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
-class BothWays(nn.Module):
+class BidirectionalLayers(nn.Module):
     """Layers of `width`, half of it of each direction. Padding, on whichever side, is not read."""
 
     def __init__(self, inputs: int, width: int, layers: int, dropout: float = 0.0):

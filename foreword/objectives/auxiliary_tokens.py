@@ -11,12 +11,12 @@ from torch import Tensor
 from foreword.batches.row import Row
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge, Objective
-from foreword.objectives.examples import ExampleBatch, examples_of, laid_out
+from foreword.objectives.examples import ExampleBatch, examples_of, to_batch
 from foreword.objectives.layout import padded
 from foreword.tokens.tokenizer import Tokenizer
 
 
-class ReadAlong(Objective):
+class AuxiliaryTokens(Objective):
     """A sequence costs the mean of its tokens, so that its weight means the same for long examples and short ones."""
 
     kind: Literal["read_along"] = "read_along"
@@ -27,7 +27,7 @@ class ReadAlong(Objective):
         targets = padded(
             [np.append(one.ids[1:], NOTHING) for example in examples for one in example.sequences], NOTHING
         )
-        return laid_out(examples, tokenizer, "last", {"tokens": targets}, {"tokens": "sequence"})
+        return to_batch(examples, tokenizer, "last", {"tokens": targets}, {"tokens": "sequence"})
 
     def charges(self, model: Model, output: Output, batch: Batch) -> dict[str, Charge]:
         return {"tokens": Charge(self.each(model, output, batch.targets["tokens"]).sum())}

@@ -20,7 +20,7 @@ from foreword.tokens.store import TokenStore
 TRIES = 8  # at another document; in a text that is nearly one document only, the second text may be of the same
 
 
-class RecalledPairs(Cut):
+class PairsWithMemory(Cut):
     kind: Literal["recalled_pairs"] = "recalled_pairs"
     marks: ClassVar[tuple[str, ...]] = ("sentence_end",)
     carries: ClassVar[bool] = True
@@ -28,7 +28,7 @@ class RecalledPairs(Cut):
     reuse: int | None = None  # positions, from the first of a row, that the next row remembers; half of them by default
     reversed_half: bool = True  # half of the lanes read the text from its end
 
-    def over(self, store: TokenStore, batch_size: int, seed: int) -> RecalledCutter:
+    def over(self, store: TokenStore, batch_size: int, seed: int) -> PairsWithMemoryCutter:
         size = self.size()
         reuse = (self.length or 0) // 2 if self.reuse is None else self.reuse
         if not 0 < reuse <= size.ids - 2:
@@ -40,7 +40,7 @@ class RecalledPairs(Cut):
         with_sentences(store)
         columns = -(-batch_size // 2) if self.reversed_half else batch_size
         self.needs(store, columns * reuse + size.ids, f"{columns} lanes of {self.length} tokens")
-        return RecalledCutter(store, (size.ids, reuse, columns), batch_size, seed, self._carried)
+        return PairsWithMemoryCutter(store, (size.ids, reuse, columns), batch_size, seed, self._carried)
 
 
 class MarkedIds(NamedTuple):
@@ -53,7 +53,7 @@ class MarkedIds(NamedTuple):
         return MarkedIds(self.ids[start:stop], {name: mark[start:stop] for name, mark in self.marks.items()})
 
 
-class RecalledCutter:
+class PairsWithMemoryCutter:
     """`sizes`: the ids of a row, how many of them are remembered, and columns of the text."""
 
     def __init__(
