@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CORE := $(VENV)/.core
 ALL := $(VENV)/.all
-EXTRAS := hf,data,corpus,track,fast,bench,harness,tasks,cluster,transfer,kenlm,dev
+EXTRAS := hf,data,corpus,track,fast,bench,harness,tasks,cluster,transfer,kenlm,serve,dev
 # errors are shown; warnings about package indexes that do not answer are not
 INSTALL := $(BIN)/python -m pip install -qq --disable-pip-version-check --constraint constraints.txt --editable
 BUDGET ?= 3m

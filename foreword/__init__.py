@@ -13,6 +13,7 @@ runs        a run folder that reloads itself
 generate    continue a text;            evaluate: how good is it, in bits per byte and at tasks
 model       what `foreword.load` returns, to score, continue, fill and embed text
 transfer    what was learned from text, turned to labelled tasks
+serve       models behind HTTP, for programs and people
 compare     which of several is better, and how sure is that
 kernels     C for this processor, with the same in torch or Python beside it
 report      text, tables and plots on a page or in the terminal
@@ -32,11 +33,12 @@ __version__ = VERSION
 __all__ = ["Inputs", "load"]
 
 
-def load(path: str | Path, precision: str = "float32") -> Any:
+def load(path: str | Path, precision: str = "float32", model: str = "") -> Any:
     """Open a run, a saved step of it (runs/x@12000), a model folder, or a Hugging Face directory.
 
     A table of vectors comes as `WordVectors`, fitted on labels as `VectorClassifier`, both without torch; everything else as
     `LoadedModel`. precision "int8": a quarter of the memory, and faster.
+    Of a server (http://127.0.0.1:8000), `model` is the name of one that it serves.
     """
     from pathlib import Path
 
@@ -48,7 +50,7 @@ def load(path: str | Path, precision: str = "float32") -> Any:
         return opened(Path(path)) if is_classifier(Path(path)) else WordVectors.opened(path)
     from foreword.model import load as load_model
 
-    return load_model(path, precision)
+    return load_model(f"{path}/{model}" if model else path, precision)
 
 
 def __getattr__(name: str) -> Any:  # torch is imported when a model is, not before

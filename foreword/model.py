@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
@@ -14,18 +15,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
 from foreword.batches.by_length import by_length
 from foreword.evaluate import bits_per_byte as bits
 from foreword.evaluate.attention_maps import Attended, attended
 from foreword.evaluate.score import Score
+from foreword.exchange.server import ModelElsewhere, ModelServer
 from foreword.generate.batch import Continuation, generate
 from foreword.generate.beam import Beam, Fused, beam_search
 from foreword.generate.sample import Sampling
 from foreword.networks.base import Inputs
 from foreword.parts.attention import Attention
 from foreword.runs.opening import TrainedModel
+from foreword.runs.place import is_address
 from foreword.vectors.words import nearest, unit
 
 if TYPE_CHECKING:
@@ -48,8 +52,10 @@ class Guess:
 def load(path: str | Path, precision: str = "float32") -> LoadedModel:
     """Open a run, a saved step of it (runs/x@12000), a model folder, a Hugging Face directory, or an ARPA file of words.
 
-    precision "int8": a quarter of the memory, and faster.
+    precision "int8": a quarter of the memory, and faster. Of a server: http://HOST:PORT/MODEL.
     """
+    if is_address(path):
+        return ServerModel.opened(path, precision)
     return LoadedModel.opened(path, precision)
 
 
@@ -474,3 +480,76 @@ class LoadedModel(TrainedModel):
         if limit is not None and len(given) > limit:
             raise Fault(f"{self.name} reads at most {limit:,} ids at once; these are {len(given):,}.", "Give fewer.")
         return given
+
+
+class ServerModel(LoadedModel):
+    """A model of a server: what needs the weights is asked there."""
+
+    @property
+    def server(self) -> ModelServer:
+        assert isinstance(self.model, ModelElsewhere)
+        return self.model.server
+
+    def _continued(
+        self, model: Any, prompts: Sequence[Any], n: int, how: Sampling, beam: dict[str, Any], stream: Stream | None
+    ) -> list[Continuation]:
+        if beam:
+            return super()._continued(model, prompts, n, how, beam, stream)
+        settings = {key: value for key, value in vars(how).items() if key != "bias"}
+        body = {**settings, "stop": list(how.stop), "n": n, "logprobs": 0, "return_token_ids": True}
+        limit = self.language_model.context
+        found = [Continuation(reason="length") for _ in range(len(prompts) * n)]
+        most = max(1, 128 // n)
+        for at in range(0, len(prompts), most):
+            some = [list(map(int, ids if limit is None else ids[-limit:])) for ids in prompts[at : at + most]]
+            for piece in self.server.stream("/v1/completions", {**body, "prompt": some}):
+                (choice,) = piece["choices"]
+                row = at * n + choice["index"]
+                _extend(found[row], choice)
+                if stream and choice["text"]:
+                    stream(row, choice["text"])
+        return found
+
+    def embed(self, texts: str | Sequence[str], pool: str = "", layer: int = -1) -> np.ndarray:
+        self.need("embed")
+        if layer != -1:
+            raise Fault(f"{self.name} gives vectors of its last layer only.", "Open its folder for the others.")
+        texts, rows = [texts] if isinstance(texts, str) else list(texts), list[np.ndarray]()
+        for at in range(0, len(texts), 128):
+            body = {"input": texts[at : at + 128], "pool": pool, "encoding_format": "base64"}
+            for one in self.server.ask("/v1/embeddings", body)["data"]:
+                rows.append(np.frombuffer(b64decode(one["embedding"]), "<f4"))
+        return np.stack(rows)
+
+    def fill(self, text: str | list[str], k: int = 5) -> list[Any]:
+        self.need("fill")
+        found: list[Any] = []
+        for one in [text] if isinstance(text, str) else text:
+            gaps = self.server.ask("/v1/foreword/fill", {"text": one, "k": k})["gaps"]
+            guesses = [[Guess(**guess) for guess in gap] for gap in gaps]
+            found.append(guesses[0] if len(guesses) == 1 else guesses)
+        return found[0] if isinstance(text, str) else found
+
+    def predict(self, texts: Sequence[str | tuple[str, ...]]) -> list[Any]:
+        self.need("predict")
+        assert isinstance(self.model, ModelElsewhere)
+        route = next(one for one in ("classify", "tag", "answer") if one in self.model.about["abilities"])
+        found: list[Any] = []
+        for at in range(0, len(texts), 128):
+            answers = self.server.ask(f"/v1/foreword/{route}", {"texts": list(texts[at : at + 128])})["answers"]
+            found += [tuple(one["answer"]) if isinstance(one["answer"], list) else one["answer"] for one in answers]
+        return found
+
+    def neighbours(self, word: str, k: int = 10) -> list[tuple[str, float]]:
+        found = self.server.ask("/v1/foreword/neighbours", {"word": word, "k": k})["neighbours"]
+        return [(one["word"], one["cosine"]) for one in found]
+
+
+def _extend(one: Continuation, choice: JsonObject) -> None:
+    """What a piece of a streamed answer adds."""
+    one.ids += choice["token_ids"]
+    one.text += choice["text"]
+    one.log_probs += choice["logprobs"]["token_logprobs"]
+    if choice["finish_reason"]:
+        closed = len(one.log_probs) > len(one.ids)
+        one.reason = "end" if closed else choice["finish_reason"]

@@ -36,7 +36,7 @@ class MixtureOfModels:
                 f"(they are {self.weights.tolist()})."
             )
 
-    def begin(self, prompts: list[np.ndarray]) -> tuple[np.ndarray, States]:
+    def begin(self, prompts: Sequence[np.ndarray]) -> tuple[np.ndarray, States]:
         answers, states = zip(*(model.begin(prompts) for model in self.models))
         return mixed(answers, self.weights), states
 
@@ -50,9 +50,15 @@ class MixtureOfModels:
     def join(self, state: States, other: States) -> States:
         return tuple(model.join(own, more) for model, own, more in zip(self.models, state, other))
 
-    def score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
+    def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
         answers = [model.score(sequences, starts) for model in self.models]
         return [mixed(each, self.weights) for each in zip(*answers)]
+
+    def following(self, ids: np.ndarray) -> Iterator[np.ndarray]:
+        """A place at a time: the models answer in pieces of different length."""
+        each = [(row for some in model.following(ids) for row in some) for model in self.models]
+        for rows in zip(*each):
+            yield mixed(rows, self.weights)[None]
 
     def fit(self, models_log_probs: list[np.ndarray]) -> np.ndarray:
         """Take the weights that make a held-out text likeliest, given each model's log-probability of every token.

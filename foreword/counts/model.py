@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -112,6 +112,13 @@ class CountModel(ABC):
     @abstractmethod
     def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
         """Log-probability of sequences[i][j] given all before it in that sequence, for every j >= max(starts[i], 1)."""
+
+    def following(self, ids: np.ndarray) -> Iterator[np.ndarray]:
+        log_probs, state = self.begin([ids[:1]])
+        yield log_probs
+        for token in ids[1:]:
+            log_probs, state = self.advance(np.asarray([token]), state)
+            yield log_probs
 
     @abstractmethod
     def arrays(self) -> dict[str, np.ndarray]:

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from foreword.basics.seeds import chance
-from foreword.generate.sample import Sampling
+from foreword.generate.sample import Sampling, likeliest
 from foreword.generate.text_stream import TextStream
 from foreword.networks.language_model import LanguageModel
 from foreword.tokens.tokenizer import Tokenizer
@@ -50,11 +50,16 @@ class Continuation:
 class ActiveSequence:
     """One sequence of a batch: what it has said so far, and its own random numbers."""
 
-    def __init__(self, prompt: tuple[int, ...], sampling: Sampling, rule: Sampling, sample: int, tokenizer: Tokenizer):
+    def __init__(
+        self, prompt: PromptIds, sampling: Sampling, tokenizer: Tokenizer, sample: int = 0, alternatives: int = 0
+    ):
+        self.prompt = tuple(map(int, prompt))
         self.sampling, self.ids, self.log_probs = sampling, list[int](), list[float]()
-        self.rule = rule  # sequences that have the same one choose together
+        # sequences that have the same rule choose together
+        self.rule = replace(sampling, max_tokens=0, min_tokens=0, stop=(), seed=0)
+        self.alternatives = alternatives  # so many of the likeliest tokens are told at each step
         self.random = chance(sampling.seed, sample)
-        self.seen = set(prompt)  # ids that a repetition penalty makes less likely
+        self.seen = set(self.prompt)  # ids that a repetition penalty makes less likely
         self.stream = TextStream(tokenizer, sampling.stop)
         self.reason = "" if sampling.max_tokens else "length"  # none while it goes on
 
@@ -85,6 +90,7 @@ class Step(NamedTuple):
     token: int
     log_prob: float
     text: str  # complete with this token: whole characters, nothing of a stop string
+    alternatives: Sequence[tuple[int, float]] = ()  # the likeliest tokens here, and their log-probabilities
 
 
 class GenerationBatch:
@@ -104,23 +110,28 @@ class GenerationBatch:
 
     def join(self, prompts: Sequence[PromptIds], sampling: Sampling) -> list[ActiveSequence]:
         """Read prompts; from the next step on they go along. Equal prompts are different samples, numbered from 0."""
-        asked = [tuple(map(int, prompt)) for prompt in prompts]
-        rule = replace(sampling, max_tokens=0, min_tokens=0, stop=(), seed=0)
-        rule = next((one.rule for one in self._rows if one.rule == rule), rule)
         before: Counter[tuple[int, ...]] = Counter()
         joined = []
-        for prompt in asked:
-            joined.append(ActiveSequence(prompt, sampling, rule, before[prompt], self.tokenizer))
+        for prompt in (tuple(map(int, prompt)) for prompt in prompts):
+            joined.append(ActiveSequence(prompt, sampling, self.tokenizer, before[prompt]))
             before[prompt] += 1
-        if not joined or not sampling.max_tokens:
-            return joined
+        self.read(joined)
+        return joined
+
+    def read(self, sequences: Sequence[ActiveSequence]) -> None:
+        """Read the prompts of new sequences together; from the next step on they go along."""
+        new = [one for one in sequences if not one.reason]
+        if not new:
+            return
+        rules = {one.rule: one.rule for one in reversed([*self._rows, *new])}
+        for one in new:
+            one.rule = rules[one.rule]
         self._read_on()
-        log_probs, state = self.model.begin([np.asarray(prompt, np.int64) for prompt in asked])
+        log_probs, state = self.model.begin([np.asarray(one.prompt, np.int64) for one in new])
         if self._rows:
             state = self.model.join(self._state, state)
             log_probs = torch.cat([self._log_probs, torch.as_tensor(log_probs)])
-        self._rows, self._state, self._log_probs = [*self._rows, *joined], state, torch.as_tensor(log_probs)
-        return joined
+        self._rows, self._state, self._log_probs = [*self._rows, *new], state, torch.as_tensor(log_probs)
 
     def cancel(self, sequence: ActiveSequence) -> str:
         """It leaves, and takes no further step. Returns the text that was still held back."""
@@ -133,10 +144,23 @@ class GenerationBatch:
             return []
         self._chosen = self._choose()
         charges = self._log_probs[np.arange(len(self._rows)), self._chosen].tolist()
+        alternatives = self._alternatives()
         return [
-            Step(one, token, charge, one.add(token, charge, self.end))
-            for one, token, charge in zip(self._rows, self._chosen.tolist(), charges)
+            Step(one, token, charge, one.add(token, charge, self.end), alternatives.get(row, ()))
+            for row, (one, token, charge) in enumerate(zip(self._rows, self._chosen.tolist(), charges))
         ]
+
+    def _alternatives(self) -> dict[int, list[tuple[int, float]]]:
+        """The likeliest next tokens of the rows that want to know them."""
+        rows = [row for row, one in enumerate(self._rows) if one.alternatives]
+        if not rows:
+            return {}
+        most = min(max(self._rows[row].alternatives for row in rows), self._log_probs.size(-1))
+        ids, log_probs = likeliest(self._log_probs[rows], most)
+        return {
+            row: list(zip(some.tolist(), theirs.tolist()))[: self._rows[row].alternatives]
+            for row, some, theirs in zip(rows, ids, log_probs)
+        }
 
     def _choose(self) -> np.ndarray:
         """The next token of each row; rows that choose by one rule do it together."""

@@ -25,6 +25,7 @@ class Sampling:
     top_p: float = 1.0  # smallest set of tokens that holds this much probability
     repetition_penalty: float = 1.0  # above 1: tokens that occurred become less likely (Keskar et al. 2019)
     stop: tuple[str, ...] = ()
+    bias: tuple[tuple[int, float], ...] = ()  # added to the scores of these tokens before all else
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -47,7 +48,7 @@ class Sampling:
         without: int = -1,
     ) -> np.ndarray:
         """One token for each row: the likeliest, or where a number drawn from 0 to 1 falls among the probabilities."""
-        if self.temperature == 0.0 and self.repetition_penalty == 1.0:
+        if self.temperature == 0.0 and self.repetition_penalty == 1.0 and not self.bias:
             likely = log_probs.argmax(-1).cpu().numpy()
             if without < 0 or without not in likely:
                 return likely
@@ -69,8 +70,10 @@ class Sampling:
         No ids: all of the vocabulary. What scores minus infinity may not be chosen either; `without` is a token that may not.
         """
         scores = log_probs
-        if without >= 0 or self.repetition_penalty != 1.0:
+        if without >= 0 or self.repetition_penalty != 1.0 or self.bias:
             scores = scores.clone()
+        for token, more in self.bias:
+            scores[:, token] += more
         if self.repetition_penalty != 1.0:
             for row, ids in zip(scores, seen):
                 occurred = torch.tensor(sorted(set(ids)), dtype=torch.int64, device=row.device)

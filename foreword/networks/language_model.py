@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -44,6 +44,9 @@ class LanguageModel(Protocol):
 
     def score(self, sequences: Sequence[np.ndarray], starts: Sequence[int]) -> list[np.ndarray]:
         """Log-probability of every token from `start` on, each given all of its sequence before it."""
+
+    def following(self, ids: np.ndarray) -> Iterator[Logs]:
+        """Of the token after each token of a text, some places at a time: [places, vocabulary]."""
 
 
 def first_tokens(prompts: Sequence[np.ndarray], vocabulary: Vocabulary) -> list[np.ndarray]:
@@ -122,6 +125,17 @@ class NeuralReader:
             for i, row in zip(chosen, self._score([sequences[i] for i in chosen], [starts[i] for i in chosen])):
                 found[i] = row
         return found
+
+    @torch.inference_mode()
+    def following(self, ids: np.ndarray) -> Iterator[Tensor]:
+        if self.context is not None and len(ids) > self.context:
+            raise ValueError(f"a window of {len(ids)} tokens is longer than the context of {self.context}")
+        placed, state = torch.from_numpy(np.asarray(ids, np.int64)).to(self.device), None
+        for piece in placed.split(self.context or 1024):
+            output = self.network(self.inputs(piece[None]), state)
+            state = output.state
+            for some in output.last[0].split(64):  # a row is as long as the vocabulary
+                yield self.head.log_probs(some).cpu()
 
     def _score(self, sequences: list[np.ndarray], starts: list[int]) -> list[np.ndarray]:
         longest = max(map(len, sequences)) - 1

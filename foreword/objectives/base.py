@@ -113,6 +113,7 @@ class Objective(Spec):
     labelled: ClassVar[bool] = False  # it learns from labelled examples, not from text
     takes_turns: ClassVar[bool] = False  # a batch is for some of its heads only
     measures: ClassVar[tuple[str, ...]] = ()  # charges that are shares, not nats: only reported, under their own names
+    converses: ClassVar[bool] = False  # it learns to answer the turns of a dialogue
     guessed_before: ClassVar[int] = 0  # places before a hidden token where it is guessed
     counts_late: ClassVar[bool] = False  # some charges have guesses that only the forward pass counts
 

@@ -20,6 +20,7 @@ class DialogueTurns(Objective):
 
     kind: Literal["dialogue"] = "dialogue"
     overlap: ClassVar[int] = 1
+    converses: ClassVar[bool] = True
     reverse: bool = False  # the newest turn first; the words of a turn keep their order
 
     def abilities(self) -> dict[str, frozenset[str]]:

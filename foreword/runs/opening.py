@@ -14,15 +14,16 @@ from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, thousands
 from foreword.counts import kenlm_binary
 from foreword.counts.arpa import read_arpa, unescape
-from foreword.exchange import hugging_face
+from foreword.exchange import hugging_face, server
 from foreword.exchange.hugging_face import LoadedFolder
+from foreword.exchange.server import ModelElsewhere
 from foreword.networks.base import Model
 from foreword.networks.dynamic import DynamicReader
 from foreword.networks.language_model import LanguageModel
 from foreword.networks.source_reader import SourceReader
 from foreword.parts.frozen import check_precision, freeze
 from foreword.runs.folder import RunFolder
-from foreword.runs.place import ModelPlace, model_place
+from foreword.runs.place import ModelPlace, is_address, model_place
 from foreword.tokens.kinds import Word
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
@@ -33,7 +34,9 @@ ABILITIES = ("score", "generate", "translate", "fill", "predict", "embed", "neig
 
 
 def open_model(path: str | Path) -> LoadedFolder:
-    """A run's model, that of one of its saved steps, a model folder, or a file of n-grams."""
+    """A run's model, that of one of its saved steps, a model folder, a file of n-grams, or a model of a server."""
+    if is_address(path):
+        return server.read(path)
     folder, step = place = model_place(path)
     run = RunFolder(folder)
     if step is not None:
@@ -98,7 +101,13 @@ class TrainedModel:
                 f"{name} ({recipe.name}) counts: it has no weights that could be {precision}.",
                 "A precision is for networks; leave it out.",
             )
-        self.size = model.parameter_count() if isinstance(model, Model) else None
+        self.size = (
+            model.parameter_count() or None
+            if isinstance(model, ModelElsewhere)
+            else model.parameter_count()
+            if isinstance(model, Model)
+            else None
+        )
         self.model = freeze(model, precision) if isinstance(model, Model) else model
 
     @classmethod
@@ -124,6 +133,8 @@ class TrainedModel:
     @cached_property
     def abilities(self) -> list[str]:
         """What its recipe's network and objective declare, as far as the heads are there."""
+        if isinstance(self.model, ModelElsewhere):
+            return [one for one in self.model.about["abilities"] if one in ABILITIES]
         heads = set(self.model.heads) if isinstance(self.model, Model) else None
         found = sorted(self.recipe.abilities(heads), key=ABILITIES.index)
         return [*found, "logits"] if heads and "tokens" in heads else found

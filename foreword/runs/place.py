@@ -19,7 +19,7 @@ class ModelPlace(NamedTuple):
 
 def model_place(path: str | Path) -> ModelPlace:
     """What is meant by a path; a fault if it is not there."""
-    if Path(path).exists():
+    if Path(path).exists() or is_address(path):
         return ModelPlace(Path(path))
     name, at, step = str(path).rpartition("@")
     if not at or not step.isdigit() or not Path(name).is_dir():
@@ -37,6 +37,11 @@ def model_place(path: str | Path) -> ModelPlace:
             "training.keep says how many are kept, training.save how often one is saved.",
         )
     return place
+
+
+def is_address(path: str | Path) -> bool:
+    """A model of a server, http://HOST:PORT/MODEL; a Path has lost one of the strokes."""
+    return str(path).startswith(("http:/", "https:/"))
 
 
 def saved_steps(run: str | Path) -> list[int]:

@@ -32,6 +32,7 @@ INFO = {"sh", "sh no-run", "python", "text", "toml"}
 NOT_RUN = (
     "make ",
     "foreword demo",
+    "foreword serve",
     "pip ",
     "torchrun --nnodes",
     "srun ",
