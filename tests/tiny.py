@@ -99,6 +99,8 @@ def settings_for(recipe: Recipe) -> list[str]:
     if has(getattr(network, "between", None), "experts"):
         found += ["network.between.experts=4", "network.between.active=2", "network.between.hidden=16"]
         found += ["network.between.groups=2"] if network.between.groups > 1 else []
+    if getattr(network, "ngrams", None):
+        found += ["network.ngrams.slots=61"]
     if has(recipe.head, "samples"):
         found += ["head.samples=512"]
     if has(network, "order"):

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.messages import Fault
-from foreword.networks.base import Model, NetworkSpec
+from foreword.networks.base import Model, Network, NetworkSpec
+from foreword.networks.ngrams import WithNgrams
 from foreword.tokens.store import TokenStore
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.units import PLURALS, UnitsSpec
@@ -29,7 +30,9 @@ def network_for(recipe: Recipe, vocabulary: Vocabulary) -> Model:
     spec, head = recipe.network, recipe.head
     if not isinstance(spec, NetworkSpec) or head is None:
         raise Fault(f"{recipe.name} is no network: it learns by {spec.trained_by}.")
-    made = spec.build(vocabulary)
+    made: Network = spec.build(vocabulary)
+    if spec.ngrams is not None:
+        made = WithNgrams(made, spec.ngrams)
 
     def token_head(width: int | None = None, table: Tensor | None = None) -> nn.Module:
         shared = made.table() if table is None and head.tied else table

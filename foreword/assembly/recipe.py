@@ -79,6 +79,17 @@ class Recipe(Spec):
                     f"network.kind = {kind(self.network)!r} does not read.",
                 )
             )
+        ngrams = getattr(self.network, "ngrams", None)
+        if ngrams is not None:
+            found += [(f"network.ngrams.{name}", what) for name, what in ngrams.faults()]
+        if ngrams is not None and "added" not in self.network.reads:
+            found.append(
+                (
+                    "network.ngrams",
+                    f"network.kind = {kind(self.network)!r} has no n-gram tables: they are for networks that read tokens in "
+                    "order.",
+                )
+            )
         wanted = self.objective.networks
         if kind(self.network) not in wanted if wanted else isinstance(self.network, VectorTableSpec):
             fitting = f"is for network.kind = {' or '.join(map(repr, wanted))}" if wanted else "is for networks"

@@ -94,6 +94,8 @@ def family_of(recipe: Recipe) -> Family | None:
     def has(family: Family) -> bool:
         return task is None or (kind(task) in family.tasks and task.published)
 
+    if getattr(recipe.network, "ngrams", None) is not None:
+        return None
     if getattr(recipe.network, "feedforward", None) is not None or not getattr(recipe.network, "plain", True):
         return None  # transformers has no such blocks, and goes through layers once
     return next((family for family in FAMILIES.values() if family.fits(recipe) and has(family)), None)

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
 from foreword.networks.language_model import LanguageModel, State
+from foreword.parts.ngrams import NgramsSpec
 from foreword.tokens.vocabulary import Vocabulary
 
 
@@ -32,6 +33,7 @@ class Inputs:
     queries: Tensor | None = None  # [batch, guesses], positions to guess without seeing them; None: none, only to read
     backward: Tensor | None = None  # [batch], True where a row is a text from its end to its start
     recalls: Tensor | None = None  # [batch, positions], False where what is remembered is of another text
+    added: Tensor | None = None  # [batch, positions, width of the token vectors], added to these; None: nothing
     remembered: int | None = None  # positions of each row, from its first, that the next rows remember; None: all
 
     def rows(self, start: int, stop: int) -> Inputs:
@@ -123,6 +125,7 @@ class NetworkSpec(Spec):
 
     # a run or file of word vectors that the token table begins with, or "text": they are learned from the text first
     tokens_from: str | None = None
+    ngrams: NgramsSpec | None = None  # tables of n-grams below the network and before its head; none by default
 
     def build(self, vocabulary: Vocabulary) -> Network:
         raise TypeError(f"{type(self).__name__} has no build.")

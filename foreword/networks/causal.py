@@ -29,7 +29,7 @@ from foreword.tokens.vocabulary import Vocabulary
 
 class CausalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["causal_transformer"] = "causal_transformer"
-    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "added"})
     chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "visible": VISIBLE}
     again: ClassVar[bool] = True
     context: int
@@ -48,7 +48,7 @@ class CausalState(NamedTuple):
 
 
 class CausalTransformer(Transformer):
-    reads = frozenset({"ids", "real"})
+    reads = frozenset({"ids", "real", "added"})
 
     def __init__(self, spec: CausalTransformerSpec, vocabulary: int):
         super().__init__(spec, Embeddings(spec, vocabulary, norm=spec.embedding_norm))
@@ -60,7 +60,7 @@ class CausalTransformer(Transformer):
         real = self._real(inputs, state)
         positions = self._positions(inputs.ids, state, real)
         past = state.layers if state else None
-        layers, seen, costs = self.through(inputs.ids, positions, self.pattern_for(inputs), past, real)
+        layers, seen, costs = self.through(inputs.ids, positions, self.pattern_for(inputs), past, real, inputs.added)
         kept = CausalState(tuple(seen), real)
         return Output(self.norm(layers[-1]), tuple(layers), kept, {**costs, **balance(self.blocks)})
 
@@ -75,9 +75,10 @@ class CausalTransformer(Transformer):
         pattern: Whole,
         past: Sequence[Past] | None = None,
         real: Tensor | None = None,
+        added: Tensor | None = None,
     ) -> StackOutput:
         """What each layer makes of ids that stand at these positions, and what it remembers of them."""
-        x = self.widen(self.embeddings(ids, positions))
+        x = self.widen(self.embeddings(ids, positions, added=added))
         before = past[0].keys.size(2) if past and isinstance(past[0], (KeyValues, KeyValuesAndTail)) else 0
         where = self.embeddings.where(positions, before + ids.size(1))
         blocks = [

@@ -27,7 +27,7 @@ from foreword.tokens.vocabulary import Vocabulary
 
 class EncoderDecoderSpec(StackSpec, NetworkSpec):
     kind: Literal["encoder_decoder"] = "encoder_decoder"
-    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "source", "source_real"})
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "source", "source_real", "added"})
     abilities: ClassVar[frozenset[str]] = frozenset()  # what its objective names
     again: ClassVar[bool] = True
     context: int  # positions of the source, and of the target
@@ -71,7 +71,7 @@ class DecoderState(NamedTuple):
 
 
 class EncoderDecoder(Network):
-    reads = frozenset({"ids", "real", "source", "source_real"})
+    reads = frozenset({"ids", "real", "source", "source_real", "added"})
 
     def __init__(self, spec: EncoderDecoderSpec, vocabulary: Vocabulary):
         super().__init__()
@@ -94,7 +94,7 @@ class EncoderDecoder(Network):
         sources, costs = (state.sources, {}) if state else self.read(inputs)
         before = state.layers[0].keys.size(2) if state else 0
         positions = torch.arange(before, before + inputs.ids.size(1), device=inputs.ids.device)
-        x = self.widen(self.targets(inputs.ids, positions))
+        x = self.widen(self.targets(inputs.ids, positions, added=inputs.added))
         where = self.targets.where(positions, before + inputs.ids.size(1))
         blocks = [
             partial(block, pattern=CausalPattern().within(window), where=where, source=source)

@@ -25,7 +25,7 @@ from foreword.tokens.vocabulary import Vocabulary
 
 class RecurrentSpec(NetworkSpec):
     kind: Literal["recurrent"] = "recurrent"
-    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "added"})
     chosen: ClassVar[Mapping[str, Registry]] = {"cell": CELLS, "words": WORDS, "between": BETWEEN}
     cell: SerializeAsAny[CellSpec]
     width: int
@@ -84,7 +84,7 @@ def overwritten(units: Tensor, values: Mapping[int, float]) -> Tensor:
 
 
 class Recurrent(Network):
-    reads = frozenset({"ids", "real"})
+    reads = frozenset({"ids", "real", "added"})
 
     def __init__(self, spec: RecurrentSpec, vocabulary: Vocabulary):
         super().__init__()
@@ -100,6 +100,7 @@ class Recurrent(Network):
 
     def forward(self, inputs: Inputs, state: State = None) -> Output:
         x = self.tokens(inputs.ids, self.dropout.words if self.training else 0.0)
+        x = x if inputs.added is None else x + inputs.added
         x = self.dropout.on(x, self.dropout.input, 1) if self.training else x
         state = self.cell.start(x.size(0), x) if state is None else state
         layers, state = self.cell(x, state, inputs.real)

@@ -24,7 +24,7 @@ from foreword.tokens.vocabulary import Vocabulary
 
 class SegmentTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["segment_transformer"] = "segment_transformer"
-    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "added"})
     context: None = None  # a segment may have any length
     memory: int = 128  # positions that each layer keeps of what it has read before
     evaluation_memory: int | None = None  # the same once it has learned; as many by default
@@ -71,7 +71,7 @@ class SegmentTransformer(Transformer):
     is remembered keeps the place that it had in its own.
     """
 
-    reads = frozenset({"ids", "real"})
+    reads = frozenset({"ids", "real", "added"})
 
     def __init__(self, spec: SegmentTransformerSpec, vocabulary: Vocabulary):
         super().__init__(spec, Embeddings(spec, vocabulary.size))
@@ -97,7 +97,7 @@ class SegmentTransformer(Transformer):
             before = read[0] if read else now.new_zeros(len(now), dtype=torch.int64)
             counted = before[:, None] + now.cumsum(1)
             places, read = (counted - 1).clamp(min=0) % (self.spec.memory or self.afterwards), (counted[:, -1],)
-        x = self.widen(self.embeddings(inputs.ids, places))
+        x = self.widen(self.embeddings(inputs.ids, places, added=inputs.added))
         state = state or self._empty(x)
         real = torch.cat([state.real, now], 1)
         where = self.embeddings.where(places, real.size(1))

@@ -40,10 +40,16 @@ class Embeddings(nn.Module):
                 spec.initial.draw(table, spec.initial.positions)
 
     def forward(
-        self, ids: Tensor, positions: Tensor, segments: Tensor | None = None, tasks: Tensor | None = None
+        self,
+        ids: Tensor,
+        positions: Tensor,
+        segments: Tensor | None = None,
+        tasks: Tensor | None = None,
+        added: Tensor | None = None,
     ) -> Tensor:
         """ids [batch, places], positions [places] or [batch, places], tasks [batch] -> [batch, places, width]."""
-        return self.placed(self.vectors(ids), positions, segments, tasks)
+        vectors = self.vectors(ids)
+        return self.placed(vectors if added is None else vectors + added, positions, segments, tasks)
 
     def vectors(self, ids: Tensor) -> Tensor:
         """Those of the tokens alone."""

@@ -16,6 +16,7 @@ from foreword.basics.messages import Fault
 from foreword.networks.base import Inputs, Model
 from foreword.parts.block import layers
 from foreword.parts.block_attention import BlockLayout
+from foreword.parts.ngrams import numbers_by_rows, row_tables
 from foreword.parts.visible import Window
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.hardware import Hardware
@@ -94,8 +95,8 @@ def needs(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware) -> Needs:
             parameters=count,
             positions=positions,
             weights=count * size,
-            gradients=count * size,
-            optimizer=recipe.training.optimizer.remembers(model) * size,  # type: ignore[attr-defined]
+            gradients=(count - numbers_by_rows(model)) * size,  # of tables that learn by rows, those of a row are in it
+            optimizer=remembered(recipe, model, vocabulary) * size,
             row=row,
             row_recomputed=len(blocks) * entering + row // max(len(blocks), 1) if blocks else row,
             beside=LOGITS * vocabulary.size * size,
@@ -104,6 +105,15 @@ def needs(recipe: Recipe, vocabulary: Vocabulary, hardware: Hardware) -> Needs:
             flops_recomputed=flops + (attention + 6 * matrices(model.network)) / 3 if blocks else flops,
             layout=layout_of(recipe, model),
         )
+
+
+def remembered(recipe: Recipe, model: Model, vocabulary: Vocabulary) -> int:
+    """Numbers that the optimizers keep: of a table that learns by rows, one for each."""
+    optimizer, tables = recipe.training.optimizer, row_tables(model)  # type: ignore[attr-defined]
+    if not tables:
+        return optimizer.remembers(model)
+    without = recipe.model_copy(update={"network": recipe.network.model_copy(update={"ngrams": None})})
+    return optimizer.remembers(shape_of(without, vocabulary)) + sum(table.num_embeddings for table in tables)
 
 
 def layout_of(recipe: Recipe, model: Model) -> Layout:

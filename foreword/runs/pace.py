@@ -21,6 +21,7 @@ from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.compiling import products_a_second
 from foreword.training.hardware import Hardware
 from foreword.training.memory import free_memory
+from foreword.training.optimizers import optimizers_for
 
 SECONDS = 3.0  # that one way of timing may take, about
 REACHED = (
@@ -65,7 +66,7 @@ def _recompute(recipe: Recipe) -> bool:
 def _whole(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Hardware, rows: int) -> float:
     """Tokens a second of whole steps: passes of `rows` rows, and one step of the optimizer for a batch of them."""
     model = network_for(recipe, vocabulary).to(hardware.device).train()
-    optimizers = recipe.training.optimizer.build(model)  # type: ignore[attr-defined]
+    optimizers = optimizers_for(recipe.training.optimizer, model)  # type: ignore[attr-defined]
     ids = torch.randint(vocabulary.size, (rows, needs.positions + 1), device=hardware.device)
     batch = Batch(Inputs(ids[:, :-1].contiguous()), {"tokens": ids[:, 1:].contiguous()})
 

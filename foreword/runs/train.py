@@ -30,6 +30,7 @@ from foreword.batches.mixture import (
 from foreword.batches.phases import Phase, PhasedCutter, PhaseSpan
 from foreword.batches.stream import Stream
 from foreword.networks.base import Model
+from foreword.parts.ngrams import numbers_by_rows
 from foreword.runs.card import card
 from foreword.runs.folder import RunFolder
 from foreword.runs.halves import Halves
@@ -259,7 +260,7 @@ class TextWorkload:
             facts["sources"] = sources
             say("read of each source: " + ", ".join(f"{one['name']} {one['epochs']:.2f} epochs" for one in sources))
         if isinstance(loop.model, Model):
-            facts["flops"] = 6 * loop.model.parameter_count() * progress.tokens
+            facts["flops"] = 6 * (loop.model.parameter_count() - numbers_by_rows(loop.model)) * progress.tokens
         if trainer.passes_done():
             say(
                 f"the text was read {trainer.passes:g} times, and more would be learned by heart: it ends before its budget "

@@ -22,13 +22,14 @@ from foreword.batches.row import Row
 from foreword.networks.base import Model, State
 from foreword.objectives.base import Batch, Loss, Objective
 from foreword.parts.block import layers
+from foreword.parts.ngrams import numbers_by_rows, row_tables
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training import OPTIMIZERS, SCHEDULES
 from foreword.training.compiling import Compiling
 from foreword.training.hardware import Hardware
 from foreword.training.learner import StepReport, TrainingSpec
 from foreword.training.memory import free_memory, largest_part
-from foreword.training.optimizers import OptimizerSpec
+from foreword.training.optimizers import OptimizerSpec, RowAdagrad, optimizers_for
 from foreword.training.ranks import local, share, whole
 from foreword.training.schedules import Ramp, Schedule
 
@@ -113,7 +114,8 @@ class GradientLearner:
         hardware: Hardware | None = None,
     ):
         self.hardware = hardware or Hardware()
-        (give_back_memory if model.parameter_count() > LARGE else keep_memory)()
+        dense = model.parameter_count() - numbers_by_rows(model)
+        (give_back_memory if dense > LARGE else keep_memory)()
         self.spec, self.model, self.objective, self.tokenizer = (
             spec,
             model.to(self.hardware.device),
@@ -136,8 +138,10 @@ class GradientLearner:
         self.scaler = torch.amp.GradScaler(
             self.hardware.device.split(":")[0], enabled=self.hardware.precision == "float16"
         )
-        self.parameters = list(model.parameters())
-        self.optimizers = spec.optimizer.build(model)
+        self.optimizers = optimizers_for(spec.optimizer, model)
+        self.by_rows = [table.weight for table in row_tables(model)]
+        apart = set(map(id, self.by_rows))  # Adagrad divides by the length of their gradient: nothing to clip
+        self.parameters = [parameter for parameter in model.parameters() if id(parameter) not in apart]
         self.groups = [(group, group["lr"]) for each in self.optimizers for group in each.param_groups]
         self.states: list[State] = []  # what is carried to the next step, a part of the batch each
         self.shaped = True  # False: it was read from a checkpoint, as the leaves of all ranks' rows
@@ -163,6 +167,8 @@ class GradientLearner:
             self.model.train()
         sums = self._gradients(batch.to(self.hardware.device), counts, rows, step)
         total = sums.pop("")
+        for weight in self.by_rows:
+            weight.grad = self.ranks.mean_of_rows(weight)
         self._hold_back(spent)
         for optimizer in self.optimizers:
             self.scaler.unscale_(optimizer)
@@ -276,7 +282,7 @@ class GradientLearner:
             itself = optimizer.defaults.get("fused") and norm.dtype == torch.float32 and not self.scaler.is_enabled()
             itself = itself and not self.ranks.sharded
             optimizer.grad_scale = over if itself else None  # type: ignore[attr-defined]
-            if over is not None and not itself:
+            if over is not None and not itself and not isinstance(optimizer, RowAdagrad):
                 every = (parameter.grad for group in optimizer.param_groups for parameter in group["params"])
                 torch._foreach_div_([local(slope) for slope in every if slope is not None], over)
         return float(norm)

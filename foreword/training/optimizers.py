@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 from foreword.basics.spec import Spec
 from foreword.networks.base import Model
 from foreword.parts.attention import StackedLinear
+from foreword.parts.ngrams import row_tables
 from foreword.training.ranks import gather, local, share
 
 
@@ -42,6 +43,19 @@ def groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict]:
     matrices, vectors = [p for p in every if p.dim() >= 2], [p for p in every if p.dim() < 2]
     found = [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]
     return [group for group in found if group["params"]]
+
+
+def optimizers_for(spec: OptimizerSpec, model: Model) -> list[Optimizer]:
+    """Those of a recipe, and one for the tables of which a step changes only rows that it has read (none, for most)."""
+    tables = row_tables(model)
+    learning = [table.weight for table in tables if table.weight.requires_grad]
+    for weight in learning:
+        weight.requires_grad_(False)  # so that the others leave it out
+    made = spec.build(model)
+    for weight in learning:
+        weight.requires_grad_(True)
+    groups_ = [{"params": [t.weight], "lr": t.learning_rate} for t in tables if t.weight.requires_grad]
+    return [*made, RowAdagrad(groups_)] if groups_ else made
 
 
 def depths(model: Model) -> list[tuple[list[Tensor], int]]:
@@ -204,6 +218,33 @@ class Muon(Optimizer):
                 torch._foreach_mul_(here, 1.0 - group["lr"] * group["weight_decay"])
             own = [local(share(one, weight)) for one, weight in zip(each, weights)]
             torch._foreach_add_(here, own, alpha=-pace)
+
+
+class RowAdagrad(Optimizer):
+    """Adagrad with one number for each row: its step is divided by the root of all squared gradients of the row so far.
+
+    A row that no token of a step has read does not change, whatever the size of its table.
+    """
+
+    def __init__(self, groups: list[dict], epsilon: float = 1e-10):
+        super().__init__(groups, {"epsilon": epsilon})
+
+    @torch.no_grad()
+    def step(self, closure: None = None) -> None:  # type: ignore[override]
+        for group in self.param_groups:
+            for weight in group["params"]:
+                if weight.grad is None:
+                    continue
+                slopes = weight.grad.coalesce()  # one for each row: those of its occurrences added up, in their order
+                rows, values = slopes.indices()[0], slopes.values()
+                if not self.state[weight]:
+                    self.state[weight]["squares"] = weight.new_zeros(len(weight))
+                squares = self.state[weight]["squares"]
+                own = squares[rows] + values.square().mean(1)
+                squares[rows] = own
+                weight.index_add_(
+                    0, rows, values * own.sqrt().add_(group["epsilon"]).reciprocal_()[:, None], alpha=-group["lr"]
+                )
 
 
 def orthogonal(x: Tensor, steps: int = 4) -> Tensor:

@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from foreword.basics.files import leave_to_another
 from foreword.basics.messages import Fault, RunFailed
 from foreword.parts.block import layers
+from foreword.parts.ngrams import row_tables
 
 T = TypeVar("T")
 BUCKET = 256  # MB of gradients in one message: on a CPU few, large messages are faster than overlap
@@ -91,6 +92,10 @@ class Ranks:
     def all_rows(self, rows: Tensor) -> Tensor:
         """The rows of every rank, in order."""
         return rows
+
+    def mean_of_rows(self, weight: Tensor) -> Tensor | None:
+        """The gradient of a table of which only some rows were read: those that any rank has read."""
+        return weight.grad
 
     # --- weights -------------------------------------------------------------------------------------------------
 
@@ -219,9 +224,25 @@ class Replicas(Ranks):
         self.dist.all_gather(every, padded)
         return torch.cat([one[:count] for one, count in zip(every, counts)])
 
+    def mean_of_rows(self, weight: Tensor) -> Tensor | None:
+        if not self.agree(weight.requires_grad):
+            return None
+        none = weight.new_zeros(0, weight.size(1))
+        mine = (
+            torch.sparse_coo_tensor(none.new_zeros(1, 0).long(), none, weight.shape)
+            if weight.grad is None
+            else weight.grad
+        )
+        mine = mine.coalesce()
+        rows, values = self.all_rows(mine.indices()[0]), self.all_rows(mine.values()) / self.world
+        return torch.sparse_coo_tensor(rows[None].to(weight.device), values.to(weight.device), weight.shape).coalesce()
+
     def parallel(self, module: nn.Module, partial: bool) -> nn.Module:
         from torch.nn.parallel import DistributedDataParallel
 
+        apart = {id(table.weight) for table in row_tables(module)}  # `mean_of_rows` exchanges what was read of them
+        names = [name for name, parameter in module.named_parameters() if id(parameter) in apart]
+        DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, names)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # torch 2.13 renames broadcast_buffers; 2.10 has only that
             return DistributedDataParallel(
@@ -267,7 +288,9 @@ class Shards(Replicas):
             fully_shard(block)
             for method in ("remember", "remember_source", "look"):  # called beside `forward`
                 register_fsdp_forward_method(block, method)
-        return fully_shard(module)
+        apart: Any = {table.weight for table in row_tables(module)}
+        fully_shard(module, ignored_params=apart)
+        return module
 
     @contextmanager
     def accumulating(self, module: nn.Module, last: bool) -> Iterator[None]:
