@@ -49,7 +49,9 @@ class EncoderDecoderSpec(StackSpec, NetworkSpec):
     )
 
     def faults(self) -> list[tuple[str, str]]:
-        own = [name for name in ("decoder_layers", "target", "facts") if self.one_stack and getattr(self, name)]
+        own = [
+            name for name in ("decoder_layers", "target", "facts", "ngrams") if self.one_stack and getattr(self, name)
+        ]
         return [
             *super().faults(),
             *((name, "this is for an encoder and a decoder; one_stack has neither.") for name in own),
