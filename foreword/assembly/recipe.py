@@ -79,17 +79,7 @@ class Recipe(Spec):
                     f"network.kind = {kind(self.network)!r} does not read.",
                 )
             )
-        ngrams = getattr(self.network, "ngrams", None)
-        if ngrams is not None:
-            found += [(f"network.ngrams.{name}", what) for name, what in ngrams.faults()]
-        if ngrams is not None and "added" not in self.network.reads:
-            found.append(
-                (
-                    "network.ngrams",
-                    f"network.kind = {kind(self.network)!r} has no n-gram tables: they are for networks that read tokens in "
-                    "order.",
-                )
-            )
+        found += self._ngram_faults()
         wanted = self.objective.networks
         if kind(self.network) not in wanted if wanted else isinstance(self.network, VectorTableSpec):
             fitting = f"is for network.kind = {' or '.join(map(repr, wanted))}" if wanted else "is for networks"
@@ -138,6 +128,16 @@ class Recipe(Spec):
             )
         if self.network.trained_by == "gradient" and self.head is None:
             found.append(("head", 'a network needs a head to guess tokens: [head] kind = "softmax".'))
+        return found
+
+    def _ngram_faults(self) -> list[tuple[str, str]]:
+        ngrams = getattr(self.network, "ngrams", None)
+        if ngrams is None:
+            return []
+        found = [(f"network.ngrams.{name}", what) for name, what in ngrams.faults()]
+        if "added" not in self.network.reads:
+            what = f"network.kind = {kind(self.network)!r} has no n-gram tables: they are for networks that read tokens in order."
+            found.append(("network.ngrams", what))
         return found
 
     def values(self) -> JsonObject:
