@@ -70,7 +70,7 @@ class Recipe(Spec):
 
     def faults(self) -> list[tuple[str, str]]:
         """What is wrong with parts that are each right but do not fit together."""
-        found = []
+        found = self._ngram_faults()
         if unread := set(self.objective.writes) - set(self.network.reads):
             found.append(
                 (
@@ -79,7 +79,6 @@ class Recipe(Spec):
                     f"network.kind = {kind(self.network)!r} does not read.",
                 )
             )
-        found += self._ngram_faults()
         wanted = self.objective.networks
         if kind(self.network) not in wanted if wanted else isinstance(self.network, VectorTableSpec):
             fitting = f"is for network.kind = {' or '.join(map(repr, wanted))}" if wanted else "is for networks"
