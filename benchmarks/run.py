@@ -49,6 +49,7 @@ NAMES = (
     "recurrent",
     "processes",
     "generate",
+    "serve",
     "learning",
 )
 ADJUSTABLE = {

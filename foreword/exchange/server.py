@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tempfile
+from base64 import b64decode
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
 
 SEQUENCES, TOKENS = 64, 100_000  # of one request
+NUMBERS = 1 << 20  # of distributions in one answer
 IMPOSSIBLE = -9999.0  # what JSON has for a probability of 0
 
 
@@ -84,11 +86,13 @@ class ServedReader:
 
     def begin(self, prompts: Sequence[np.ndarray]) -> tuple[Tensor, list[np.ndarray]]:
         rows = [row if self.context is None else row[-self.context :] for row in first_tokens(prompts, self.vocabulary)]
-        found: list[list[float]] = []
-        for at in range(0, len(rows), SEQUENCES):
-            sequences = [row.tolist() for row in rows[at : at + SEQUENCES]]
-            found += self.server.ask("/v1/foreword/next", {"sequences": sequences})["log_probs"]
-        return _possible(torch.tensor(found, dtype=torch.float64)), rows
+        found: list[np.ndarray] = []
+        most = min(SEQUENCES, max(1, NUMBERS // self.vocabulary.size))
+        for at in range(0, len(rows), most):
+            sequences = [row.tolist() for row in rows[at : at + most]]
+            answer = self.server.ask("/v1/foreword/next", {"sequences": sequences})
+            found.append(np.frombuffer(b64decode(answer["log_probs"]), "<f8").reshape(answer["rows"], -1))
+        return torch.from_numpy(np.concatenate(found)), rows
 
     def advance(self, tokens: np.ndarray, state: list[np.ndarray]) -> tuple[Tensor, list[np.ndarray]]:
         rows = [np.append(row, token) for row, token in zip(state, tokens)]

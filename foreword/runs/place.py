@@ -50,8 +50,8 @@ def saved_steps(run: str | Path) -> list[int]:
 
 
 def is_model(path: str | Path) -> bool:
-    """Whether a model may be there: a folder, or a saved step of one."""
+    """Whether a model may be there: a folder, a saved step of one, or an address."""
     try:
-        return model_place(path).folder.exists()
+        return is_address(path) or model_place(path).folder.exists()
     except Fault:
         return False

@@ -6,6 +6,7 @@ import asyncio
 import json
 import math
 import threading
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -33,6 +34,7 @@ from foreword.serve.stream import unless_gone
 from foreword.vectors.words import unit
 
 LN2 = math.log(2)
+MOST_NUMBERS = 1 << 20  # of distributions, in one answer
 Run = Callable[[ServedModel, Request, Callable[[], Any]], Awaitable[Any]]
 
 
@@ -87,12 +89,14 @@ def _add_scores(routes: APIRouter, served: Served, run: Run) -> None:
 
     @routes.post("/next")
     async def following(asked: asks.NextAsked, request: Request) -> JsonObject:
-        """The log-probabilities of all tokens after each sequence: `begin` of a language model."""
+        """The log-probabilities of all tokens after each sequence, `begin` of a language model: float64 in base64."""
         model = served.find(asked.model, "score")
+        if len(asked.sequences) > max(1, MOST_NUMBERS // len(model.tokenizer)):
+            raise Refused(400, f"sequences: at most {MOST_NUMBERS} numbers are answered at once.", "sequences")
         ids = [np.asarray(model.prompt_ids(one, 0), np.int64) for one in asked.sequences]
         found = await run(model, request, lambda: model.opened.language_model.begin(ids)[0])
-        rows = torch.as_tensor(found).double().tolist()
-        return {"log_probs": [[finite(one) for one in row] for row in rows]}
+        rows = torch.as_tensor(found).double().numpy().astype("<f8")
+        return {"rows": len(rows), "log_probs": b64encode(rows.tobytes()).decode()}
 
     @routes.post("/fill")
     async def fill(asked: asks.FillAsked, request: Request) -> JsonObject:

@@ -79,8 +79,6 @@ class ServedModel:
         self.abilities = self._abilities()
         if "generate" in self.abilities:
             self.worker.writes(opened.language_model, self.tokenizer)
-        elif "translate" in self.abilities:
-            self.worker.writes(opened.writer, self.tokenizer)
 
     def _abilities(self) -> list[str]:
         found = list(getattr(self.opened, "abilities", ["predict"]))
