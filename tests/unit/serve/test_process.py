@@ -56,7 +56,14 @@ def test_told_to_stop_it_finishes_what_has_begun(runs) -> None:
         url = f"http://{address}"
         with httpx.Client(base_url=url, timeout=300) as client:
             assert [one["id"] for one in client.get("/v1/models").json()["data"]] == ["gpt2", "kn"]
-            body = {"model": "gpt2", "prompt": "The", "max_tokens": 600, "n": 4, "stream": True, "min_tokens": 600}
+            body = {
+                "model": "gpt2",
+                "prompt": "The",
+                "max_tokens": 4000,
+                "n": 4,
+                "stream": True,
+                "min_tokens": 4000,
+            }  # more than fits a socket
             with client.stream("POST", "/v1/completions", json=body) as answer:
                 lines = answer.iter_lines()
                 next(lines)
