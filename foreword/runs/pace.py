@@ -104,15 +104,13 @@ def _in_parts(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Ha
     block = spec.model_copy(update={"layers": 1}).blocks()[0].to(hardware.device).train()
     block.recompute = _recompute(recipe)
     x = torch.randn(1, needs.positions, spec.width, device=hardware.device, requires_grad=True)
-    where = (
-        spec.positions.build(spec)
-        .to(hardware.device)
-        .where(torch.arange(needs.positions, device=hardware.device), needs.positions)
-    )
+    placing = spec.positions.build(spec).to(hardware.device)
+    places = torch.arange(needs.positions, device=hardware.device)
 
     def through(pattern: Pattern) -> Callable[[], None]:
         def passed() -> None:
             with hardware.autocast():
+                where = placing.where(places, needs.positions)  # each pass: a table of biases has a gradient too
                 made: Tensor = block(x, pattern, None, None, where)[0]
             made.sum().backward()
 

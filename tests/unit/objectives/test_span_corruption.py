@@ -123,3 +123,10 @@ def test_a_tenth_of_what_bert_style_hides_are_other_tokens():
         hidden += 9
         swapped += int((changed & (source[:-1] != 2)).sum())
     assert abs(swapped / hidden - 0.1) < 4 * (0.1 * 0.9 / hidden) ** 0.5 + 0.002  # one in sixty is the token itself
+
+
+def test_spans_write_far_less_than_the_whole_text_that_bert_style_writes():
+    """The paper's reason for them: as many tokens are hidden, and few are written."""
+    written = {style: len(corrupted(style)[2]) for style in ("spans", "drop", "bert", "mass")}
+    assert written == {"spans": 9 + 3 + 1, "drop": 9 + 1, "bert": 60 + 1, "mass": 60 + 1}
+    assert written["spans"] < written["bert"] / 2

@@ -6,6 +6,8 @@ import pytest
 import torch
 from torch import nn
 
+from foreword.assembly import loader
+from foreword.assembly.build import shape_of
 from foreword.parts.cells import RecurrentDropout, SimpleCell, carried
 from foreword.parts.gru import GruCell
 from foreword.parts.layer_norm_lstm import LayerNormLstmCell
@@ -13,6 +15,7 @@ from foreword.parts.lstm import LstmCell
 from foreword.parts.mlstm import MultiplicativeLstmCell, NormedLinear
 from foreword.parts.multiplicative import MultiplicativeCell, TensorCell
 from foreword.parts.peephole_lstm import PeepholeLstmCell
+from foreword.tokens.vocabulary import Vocabulary
 
 CELLS = {
     "simple": (SimpleCell(bptt=99), 4),
@@ -302,3 +305,10 @@ def test_what_is_held_is_there_before_the_output_is_made(name):
         assert (other.abs() <= torch.tensor(0.25).tanh() + 1e-12).all(), "h = o * tanh(c) of the c that is held"
     cell.hold({})
     assert torch.equal(last(cell, x)[0][0], free)
+
+
+def test_the_multiplicative_recipe_has_the_parameters_of_its_closed_form():
+    """2HF + VF + VH + H + HV + V: the maps to and from the factors, two rows for each symbol, and the softmax."""
+    hidden = factors = 1500
+    made = shape_of(loader.load("mrnn"), Vocabulary(86, -1, ()))
+    assert made.parameter_count() == 2 * hidden * factors + 86 * factors + 86 * hidden + hidden + hidden * 86 + 86

@@ -228,3 +228,15 @@ def test_as_much_is_timed_as_there_is_time_for(monkeypatch, name, seconds, produ
     found = pacing.pace(recipe, WORDS, needs(recipe, WORDS, Hardware()), Hardware())
     assert found.how.startswith(timed)
     assert found.tokens_a_second > 0
+
+
+@pytest.mark.parametrize("positions", ["distance_bias", "relative"])
+def test_a_layer_is_timed_several_times_whatever_its_positions_learn(monkeypatch, positions):
+    recipe = small("gpt2", f"network.positions.kind={positions}")
+    calls = []
+    plain = pacing._seconds
+    monkeypatch.setattr(
+        pacing, "_seconds", lambda work, hardware: calls.append([work(), work()]) or plain(work, hardware, 1)
+    )
+    assert pacing._in_parts(recipe, WORDS, needs(recipe, WORDS, Hardware()), Hardware()) > 0
+    assert len(calls) == 2, "of the layer, and of the head"
