@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
 from foreword.basics.registry import Registry
+
+Kind = TypeVar("Kind")
+
+
+def of_kind(part: object, kind: type[Kind]) -> Kind:
+    """The part itself. Whoever asks knows its kind; a recipe knows only that there is one."""
+    if not isinstance(part, kind):
+        raise TypeError(f"{type(part).__name__} is no {kind.__name__}")
+    return part
 
 
 class Spec(BaseModel):

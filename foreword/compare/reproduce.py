@@ -19,6 +19,7 @@ from foreword.runs.loop import versions
 from foreword.runs.train import train
 from foreword.tokens.store import TokenStore
 from foreword.training.hardware import Hardware
+from foreword.training.online import OnlineTraining
 
 FORGIVEN = ("seconds", "spent")  # of a record: what takes another time every time
 
@@ -91,8 +92,8 @@ def why_not(run: RunFolder, passport: JsonObject, hardware: Hardware) -> list[st
             f"its budget was wall clock ({training.budget}): it is given its {passport['step']:,} steps, but its learning rate "
             "followed the clock."
         )
-    if getattr(training, "threads", 1) > 1:
-        found.append(f"{training.threads} threads updated one table: no two such runs are quite the same.")  # type: ignore[attr-defined]
+    if isinstance(training, OnlineTraining) and training.threads > 1:
+        found.append(f"{training.threads} threads updated one table: no two such runs are quite the same.")
     return found
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from foreword import load
 from foreword.basics.messages import Diverged
 from foreword.basics.progress import say
+from foreword.basics.spec import of_kind
 from foreword.compare.contenders import Contender, Plan, beside_counts, contenders
 from foreword.compare.parallel import JobRunner, TimedRun
 from foreword.compare.significance import Difference, Result, SeedResult, Significance
@@ -23,6 +24,7 @@ from foreword.runs.folder import RunFolder
 from foreword.runs.opening import open_model
 from foreword.tasks.example import Example
 from foreword.tasks.labelled_task import LabelledTask
+from foreword.training.gradient import GradientTraining
 from foreword.training.hardware import Hardware
 from foreword.transfer import baselines
 from foreword.transfer.finetune import PUBLISHED, finetune, finetune_run
@@ -177,7 +179,7 @@ class StudyRunner:
         if beside_counts(one.model, one.how):
             return None, None
         said = RunFolder(found.run).recipe().training if found.run else None
-        return said.optimizer.learning_rate if said else how.learning_rate, how.batch_size  # type: ignore[attr-defined]
+        return of_kind(said, GradientTraining).optimizer.learning_rate if said else how.learning_rate, how.batch_size
 
     def grid_settings(self, one: Contender, size: int | None) -> list[FinetuneSettings]:
         return [

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange.family import Activations, ActivationsBack, Family, Name, TaskClass, classic, stack_of
 from foreword.networks.base import Model
 from foreword.networks.bidirectional import BidirectionalTransformerSpec
@@ -47,7 +46,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, BidirectionalTransformerSpec)
     pad = tokenizer.special("[pad]") if tokenizer and tokenizer.has("[pad]") else 0
     return {
         "model_type": "bert",

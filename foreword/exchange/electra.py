@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange import bert
 from foreword.exchange.family import Name, TaskClass
 from foreword.networks.base import Model
 from foreword.networks.bidirectional import BidirectionalTransformerSpec
-from foreword.networks.generator_discriminator import GeneratorDiscriminator
+from foreword.networks.generator_discriminator import GeneratorDiscriminator, GeneratorDiscriminatorSpec
 from foreword.objectives.replaced_token import ReplacedToken
+from foreword.tokens.tokenizer import Tokenizer
 
 Part = Literal["discriminator", "generator"]
 
 
 def names(recipe: Recipe, heads: set[str]) -> list[Name]:
-    network: Any = recipe.network
+    network = of_kind(recipe.network, BidirectionalTransformerSpec)
     pairs = [("network.widen", "embeddings_project")] if network.token_width != network.width else []
     if "tokens" in heads:
         pairs += [("heads.tokens.dense", "generator_predictions.dense")]
@@ -32,8 +34,8 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     return [*bert.names(recipe, set()), *found, *bias]
 
 
-def config(recipe: Recipe, tokenizer: Any) -> JsonObject:
-    spec: Any = recipe.network
+def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
+    spec = of_kind(recipe.network, BidirectionalTransformerSpec)
     return {**bert.config(recipe, tokenizer), "model_type": "electra", "embedding_size": spec.token_width}
 
 
@@ -67,11 +69,11 @@ def architecture(model: Model) -> str:
 
 def part_of(recipe: Recipe, model: Model, part: Part) -> tuple[Recipe, Model]:
     """One of the two networks of a pretrained ELECTRA, with its head, as a model of its own: nothing is copied."""
-    network, spec = model.network, recipe.network
+    network, spec = model.network, of_kind(recipe.network, GeneratorDiscriminatorSpec)
     if not isinstance(network, GeneratorDiscriminator):
         raise TypeError(f"{type(network).__name__} has no generator")
     values = recipe.values()
-    alone = spec.alone() if part == "discriminator" else spec.narrow()  # type: ignore[union-attr]
+    alone = spec.alone() if part == "discriminator" else spec.narrow()
     values["network"] = alone.model_dump(mode="json", exclude_none=True)
     if part == "generator":
         values["objective"] = {"kind": "masked", "rate": values["objective"]["rate"]}

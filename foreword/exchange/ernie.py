@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange import bert
 from foreword.exchange.family import Name
 from foreword.networks.base import Model
+from foreword.networks.bidirectional import BidirectionalTransformerSpec
 from foreword.tokens.tokenizer import Tokenizer
 
 
 def names(recipe: Recipe, heads: set[str]) -> list[Name]:
     table = [Name("network.embeddings.tasks.weight", ("embeddings.task_type_embeddings.weight",))]
-    network: Any = recipe.network
+    network = of_kind(recipe.network, BidirectionalTransformerSpec)
     return bert.names(recipe, heads) + (table if network.tasks else [])
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    network: Any = recipe.network
+    network = of_kind(recipe.network, BidirectionalTransformerSpec)
     return {
         **bert.config(recipe, tokenizer),
         "model_type": "ernie",

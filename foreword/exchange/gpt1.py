@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange.family import Family, Name, classic, plain_causal, stack_of, task_classes
 from foreword.exchange.gpt2 import block_names, lm_head
+from foreword.networks.causal import CausalTransformerSpec
 from foreword.tokens.tokenizer import Tokenizer
 
 # what Hugging Face calls "gelu" in this class is the tanh form
@@ -24,7 +24,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, CausalTransformerSpec)
     return {
         "model_type": "openai-gpt",
         "n_layer": spec.layers,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange.family import (
     Activations,
     ActivationsBack,
@@ -16,6 +15,7 @@ from foreword.exchange.family import (
     stack_of,
     task_classes,
 )
+from foreword.networks.causal import CausalTransformerSpec
 from foreword.tokens.tokenizer import Tokenizer
 
 
@@ -54,7 +54,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, CausalTransformerSpec)
     end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
     return {
         "model_type": "gpt2",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from itertools import chain
-from typing import Any
 
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange.family import (
     Activations,
     Family,
@@ -30,7 +30,7 @@ _BACK = {theirs: ours for ours, theirs in _LAYERS.items()}
 
 
 def names(recipe: Recipe, heads: set[str]) -> list[Name]:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, CausalTransformerSpec)
     found = [
         Name("network.embeddings.tokens.weight", ("wte.weight",)),
         Name("network.embeddings.positions.weight", ("wpe.weight",)),
@@ -62,7 +62,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, CausalTransformerSpec)
     end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
     seen = windows(spec)
     return {

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange.family import Activations, ActivationsBack, Family, Name, usual_widths
 from foreword.networks.encoder_decoder import EncoderDecoderSpec
+from foreword.objectives.translation import FromSource
 from foreword.parts.heads import Softmax
 from foreword.parts.positions import Sinusoid
 from foreword.parts.visible import Dense
@@ -25,7 +25,7 @@ def _attention(ours: str, theirs: str) -> list[Name]:
 
 
 def names(recipe: Recipe, heads: set[str]) -> list[Name]:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, EncoderDecoderSpec)
     found = [Name("network.embeddings.tokens.weight", ("shared.weight",))]
     for stack, layers in (("encoder", spec.layers), ("decoder", spec.decoder_layers or spec.layers)):
         for i in range(layers):
@@ -42,8 +42,9 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    spec: Any = recipe.network
-    start = recipe.objective.start_id(tokenizer) if tokenizer else recipe.objective.start  # type: ignore[attr-defined]
+    spec = of_kind(recipe.network, EncoderDecoderSpec)
+    objective = of_kind(recipe.objective, FromSource)
+    start = objective.start_id(tokenizer) if tokenizer else objective.start
     end = {"eos_token_id": tokenizer.special("[end]")} if tokenizer else {}
     sides = {
         f"{side}_{name}": value

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange.family import Activations, ActivationsBack, Family, Name, stack_of, usual_widths
 from foreword.networks.bidirectional import BidirectionalTransformerSpec
 from foreword.parts.heads import TransformedSoftmax
@@ -56,7 +55,8 @@ def turned(recipe: Recipe) -> tuple[int, ...]:
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, BidirectionalTransformerSpec)
+    positions = of_kind(spec.positions, Rotary)
     ids = {"pad_token_id": "[pad]", "bos_token_id": "[cls]", "cls_token_id": "[cls]", "eos_token_id": "[separator]"}
     given = {**ids, "sep_token_id": "[separator]"} if tokenizer else {}
     windows = spec.visible.windows(spec.layers, spec.context)
@@ -73,8 +73,8 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
         "local_attention": next((window for window in windows if window), 128),
         "layer_types": [LAYERS["banded" if window else "dense"] for window in windows],
         "rope_parameters": {
-            "full_attention": {"rope_type": "default", "rope_theta": spec.positions.base},
-            "sliding_attention": {"rope_type": "default", "rope_theta": spec.positions.local or spec.positions.base},
+            "full_attention": {"rope_type": "default", "rope_theta": positions.base},
+            "sliding_attention": {"rope_type": "default", "rope_theta": positions.local or positions.base},
         },
         "attention_dropout": spec.dropout.attention,
         "embedding_dropout": spec.dropout.embeddings,

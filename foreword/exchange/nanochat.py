@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange.family import (
     Activations,
     ActivationsBack,
@@ -17,6 +16,7 @@ from foreword.exchange.family import (
     windows,
 )
 from foreword.exchange.gpt2 import lm_head
+from foreword.networks.causal import CausalTransformerSpec
 from foreword.parts.positions import Rotary
 from foreword.tokens.tokenizer import Tokenizer
 
@@ -40,7 +40,8 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, CausalTransformerSpec)
+    positions = of_kind(spec.positions, Rotary)
     end = tokenizer.special("[end]") if tokenizer and tokenizer.has("[end]") else None
     return {
         "model_type": "nanochat",
@@ -53,7 +54,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
         "hidden_act": Activations[spec.activation],
         "attention_dropout": spec.dropout.attention,
         "rms_norm_eps": spec.norm_epsilon,
-        "rope_parameters": {"rope_type": "default", "rope_theta": spec.positions.base},
+        "rope_parameters": {"rope_type": "default", "rope_theta": positions.base},
         "final_logit_softcapping": None,
         "attention_bias": False,
         "bos_token_id": end,

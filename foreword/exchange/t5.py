@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange.family import Family, Name
 from foreword.networks.encoder_decoder import EncoderDecoderSpec
+from foreword.objectives.translation import FromSource
 from foreword.parts.heads import Softmax
 from foreword.parts.positions import DistanceBias
 from foreword.parts.visible import Dense
@@ -42,7 +42,7 @@ def block_names(ours: str, theirs: str, gated: bool, cross: bool) -> list[Name]:
 
 
 def names(recipe: Recipe, heads: set[str]) -> list[Name]:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, EncoderDecoderSpec)
     found = [Name("network.embeddings.tokens.weight", ("shared.weight",))]
     stacks = (
         ("encoder", "embeddings", "encoder_norm", spec.layers),
@@ -59,8 +59,10 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    spec: Any = recipe.network
-    start = recipe.objective.start_id(tokenizer) if tokenizer else recipe.objective.start  # type: ignore[attr-defined]
+    spec = of_kind(recipe.network, EncoderDecoderSpec)
+    positions = of_kind(spec.positions, DistanceBias)
+    objective = of_kind(recipe.objective, FromSource)
+    start = objective.start_id(tokenizer) if tokenizer else objective.start
     end = {"eos_token_id": tokenizer.special("[end]")} if tokenizer else {}
     return {
         "model_type": "t5",
@@ -72,12 +74,12 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
         "d_ff": spec.inner or 4 * spec.width,
         "n_positions": spec.context,
         "feed_forward_proj": FEEDFORWARD[spec.activation, spec.gated],
-        "relative_attention_num_buckets": spec.positions.buckets,
-        "relative_attention_max_distance": spec.positions.furthest,
+        "relative_attention_num_buckets": positions.buckets,
+        "relative_attention_max_distance": positions.furthest,
         "layer_norm_epsilon": spec.norm_epsilon,
         "dropout_rate": spec.dropout.residual,
-        "tie_word_embeddings": recipe.head.scaled,  # type: ignore[union-attr]
-        "scale_decoder_outputs": recipe.head.scaled,  # type: ignore[union-attr]
+        "tie_word_embeddings": of_kind(recipe.head, Softmax).scaled,
+        "scale_decoder_outputs": of_kind(recipe.head, Softmax).scaled,
         "is_encoder_decoder": True,
         "decoder_start_token_id": start or 0,
         "pad_token_id": start or 0,

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from foreword.assembly.recipe import Recipe
 from foreword.basics.files import JsonObject
+from foreword.basics.spec import of_kind
 from foreword.exchange.family import Activations, ActivationsBack, Family, Name, TaskClass, stack_of
 from foreword.networks.two_stream import TwoStreamTransformerSpec
 from foreword.parts.heads import Softmax
@@ -46,7 +45,8 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 
 
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
-    spec: Any = recipe.network
+    spec = of_kind(recipe.network, TwoStreamTransformerSpec)
+    positions = of_kind(spec.positions, Relative)
     special = {"pad_token_id": "[pad]", "bos_token_id": "[begin]", "eos_token_id": "[end]"}
     found = {name: tokenizer.special(ours) for name, ours in special.items() if tokenizer and tokenizer.has(ours)}
     return {
@@ -62,7 +62,7 @@ def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
         "bi_data": False,
         "mem_len": spec.memory or None,
         "reuse_len": getattr(recipe.batches, "reuse", None),
-        "clamp_len": spec.positions.furthest or -1,
+        "clamp_len": positions.furthest or -1,
         "layer_norm_eps": spec.norm_epsilon,
         "dropout": spec.dropout.residual,
         "initializer_range": spec.initial.deviation,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Self
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.basics.spec import Spec
+
+if TYPE_CHECKING:
+    from foreword.parts.stack import StackSpec
 
 
 class BetweenLayersSpec(Spec):
@@ -55,7 +58,7 @@ class ExpertsSpec(BetweenLayersSpec):
     def build(self, width: int) -> Experts:
         return Experts(self, width)
 
-    def feedforward(self, stack: Any, number: int) -> Experts:
+    def feedforward(self, stack: StackSpec, number: int) -> Experts:
         """In the place of the feed-forward network of a Transformer block."""
         made = Experts(self, stack.width)
         for part in made.modules():
@@ -63,7 +66,7 @@ class ExpertsSpec(BetweenLayersSpec):
                 part.settle()
         return made
 
-    def unfit(self, stack: Any) -> list[tuple[str, str]]:
+    def unfit(self, stack: StackSpec) -> list[tuple[str, str]]:
         return []
 
     def without_chance(self) -> Self:

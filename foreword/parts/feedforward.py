@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from torch import nn
 
 from foreword.parts.block import FeedForward
 from foreword.parts.linear import BlockSparseSpec
+
+if TYPE_CHECKING:
+    from foreword.parts.stack import StackSpec
 
 
 class BlockSparseFeedForward(BlockSparseSpec):
@@ -15,7 +18,7 @@ class BlockSparseFeedForward(BlockSparseSpec):
 
     kind: Literal["block_sparse"] = "block_sparse"
 
-    def feedforward(self, stack: Any, number: int) -> nn.Module:
+    def feedforward(self, stack: StackSpec, number: int) -> nn.Module:
         """That of one block of a stack with these settings."""
         inner = stack.inner or 4 * stack.width
         made = FeedForward(self.block, self.block, stack.activation, stack.bias, stack.dropout.inner or 0.0)
@@ -23,7 +26,7 @@ class BlockSparseFeedForward(BlockSparseSpec):
         made.out = self.build(inner, stack.width, stack.bias, 2 * number + 1)  # type: ignore[assignment]
         return made
 
-    def unfit(self, stack: Any) -> list[tuple[str, str]]:
+    def unfit(self, stack: StackSpec) -> list[tuple[str, str]]:
         """What of a stack's settings it cannot follow."""
         if stack.gated:
             return [("feedforward", "a gated feed-forward network is dense: leave out gated, or feedforward.")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -12,6 +12,9 @@ from foreword.basics.spec import Spec
 from foreword.parts.attention import KeyValues, Past
 from foreword.parts.block import Activation, Block, FeedForward
 from foreword.parts.visible import FullPattern, LocalPattern, Pattern
+
+if TYPE_CHECKING:
+    from foreword.parts.stack import StackSpec
 
 FIRST, SECOND = 3, 5  # positions that each convolution sees, as in the authors' code
 BEHIND = FIRST - 1 + SECOND - 1  # earlier positions that both together look back at
@@ -43,12 +46,12 @@ class Separable(Spec):
 
     kind: Literal["separable"] = "separable"
 
-    def feedforward(self, stack: Any, number: int) -> SeparableFeedForward:
+    def feedforward(self, stack: StackSpec, number: int) -> SeparableFeedForward:
         """That of one block of a stack with these settings."""
         inner = stack.inner or 4 * stack.width
         return SeparableFeedForward(stack.width, inner, stack.activation, stack.bias, stack.dropout.inner or 0.0)
 
-    def unfit(self, stack: Any) -> list[tuple[str, str]]:
+    def unfit(self, stack: StackSpec) -> list[tuple[str, str]]:
         """What of a stack's settings it cannot follow."""
         wrong = "a feed-forward network is gated or made of convolutions: leave out gated, or feedforward."
         return [("feedforward", wrong)] if stack.gated else []

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 from torch import nn
@@ -13,12 +12,14 @@ from torch import nn
 from foreword.assembly.build import allotted, shape_of
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault
+from foreword.basics.spec import of_kind
 from foreword.networks.base import Inputs, Model
 from foreword.parts.block import layers
 from foreword.parts.block_attention import BlockLayout
 from foreword.parts.ngrams import numbers_by_rows, row_tables
 from foreword.parts.visible import Window
 from foreword.tokens.vocabulary import Vocabulary
+from foreword.training.gradient import GradientTraining
 from foreword.training.hardware import Hardware
 from foreword.training.memory import BACKWARD, kept_for_backward, rows_that_fit
 
@@ -120,7 +121,7 @@ def layout_of(recipe: Recipe, model: Model) -> Layout:
     size = next(model.parameters()).element_size()
     blocks = [{p: p.numel() * size for p in block.parameters()} for block in layers(model)]
     inside = sum({parameter: number for block in blocks for parameter, number in block.items()}.values())
-    spec: Any = recipe.training
+    spec = of_kind(recipe.training, GradientTraining)
     return Layout(
         tuple((len(torch.atleast_1d(p)), p.numel() // len(torch.atleast_1d(p)) * size) for p in model.parameters()),
         max((sum(block.values()) for block in blocks), default=0),

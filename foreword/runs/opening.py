@@ -12,6 +12,7 @@ import torch
 from foreword.assembly import loader
 from foreword.assembly.recipe import Recipe
 from foreword.basics.messages import Fault, thousands
+from foreword.basics.spec import of_kind
 from foreword.counts import kenlm_binary
 from foreword.counts.arpa import read_arpa, unescape
 from foreword.exchange import hugging_face, server
@@ -21,6 +22,7 @@ from foreword.networks.base import Model
 from foreword.networks.dynamic import DynamicReader
 from foreword.networks.language_model import LanguageModel
 from foreword.networks.source_reader import SourceReader
+from foreword.objectives.translation import FromSource
 from foreword.parts.frozen import check_precision, freeze
 from foreword.runs.folder import RunFolder
 from foreword.runs.place import ModelPlace, is_address, model_place
@@ -198,8 +200,8 @@ class TrainedModel:
     def writer(self) -> SourceReader:
         """A model that reads a source and writes a target."""
         self.need("translate")
-        objective, tokenizer = self.recipe.objective, self._tokenizer
-        start = objective.start if tokenizer is None else objective.start_id(tokenizer)  # type: ignore[attr-defined]
+        objective, tokenizer = of_kind(self.recipe.objective, FromSource), self._tokenizer
+        start = objective.start if tokenizer is None else objective.start_id(tokenizer)
         known = (
             Vocabulary(self.with_heads.network.table().size(0), -1, ()) if tokenizer is None else tokenizer.vocabulary()
         )

@@ -13,12 +13,14 @@ from torch import Tensor
 
 from foreword.assembly.build import network_for
 from foreword.assembly.recipe import Recipe
+from foreword.basics.spec import of_kind
 from foreword.networks.base import Inputs
 from foreword.objectives.base import Batch
 from foreword.parts.visible import CausalPattern, FullPattern, Pattern
 from foreword.runs.needs import Needs, guessed, scores
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.compiling import products_a_second
+from foreword.training.gradient import GradientTraining
 from foreword.training.hardware import Hardware
 from foreword.training.memory import free_memory
 from foreword.training.optimizers import optimizers_for
@@ -66,7 +68,7 @@ def _recompute(recipe: Recipe) -> bool:
 def _whole(recipe: Recipe, vocabulary: Vocabulary, needs: Needs, hardware: Hardware, rows: int) -> float:
     """Tokens a second of whole steps: passes of `rows` rows, and one step of the optimizer for a batch of them."""
     model = network_for(recipe, vocabulary).to(hardware.device).train()
-    optimizers = optimizers_for(recipe.training.optimizer, model)  # type: ignore[attr-defined]
+    optimizers = optimizers_for(of_kind(recipe.training, GradientTraining).optimizer, model)
     ids = torch.randint(vocabulary.size, (rows, needs.positions + 1), device=hardware.device)
     batch = Batch(Inputs(ids[:, :-1].contiguous()), {"tokens": ids[:, 1:].contiguous()})
 

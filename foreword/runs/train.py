@@ -27,7 +27,7 @@ from foreword.batches.mixture import (
     open_if_there,
     stores_of,
 )
-from foreword.batches.phases import Phase, PhasedCutter, PhaseSpan
+from foreword.batches.phases import PhasedCutter, PhaseSpan
 from foreword.batches.stream import Stream
 from foreword.networks.base import Model
 from foreword.parts.ngrams import numbers_by_rows
@@ -37,6 +37,7 @@ from foreword.runs.halves import Halves
 from foreword.runs.loop import Evaluation, RunLoop, check_same
 from foreword.runs.starting import check_same_start, start_from
 from foreword.tokens.tokenizer import Tokenizer
+from foreword.training.gradient import GradientTraining
 from foreword.training.hardware import Hardware
 
 Ask = Callable[[Model, Tokenizer], dict[str, dict[str, float]]]  # task -> metric -> value
@@ -134,11 +135,10 @@ def in_phases(recipe: Recipe, store: Data) -> Cutter:
     """The text as the recipe cuts it, in its first steps into shorter rows if it says so."""
     spec = recipe.training
     last = cutter_over(store, recipe.batches, spec.batch_size, spec.seed)
-    phases: list[Phase] = getattr(spec, "phases", [])
-    if not phases:
+    if not isinstance(spec, GradientTraining) or not spec.phases:
         return last
     stretches, first = [], 0
-    for number, (phase, end) in enumerate(zip(phases, spec.phase_ends())):  # type: ignore[attr-defined]
+    for number, (phase, end) in enumerate(zip(spec.phases, spec.phase_ends())):
         size, seed = phase.batch_size or spec.batch_size, number_of("phase", spec.seed, number)
         stretches.append(
             PhaseSpan(

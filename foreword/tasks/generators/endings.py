@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
+from numpy.random import Generator
+
 from foreword.basics.messages import Fault
 from foreword.basics.seeds import chance, number_of
 from foreword.tasks.files import Generated, SearchPath, text_of
@@ -53,10 +55,10 @@ class Endings(Generated):
         return found
 
 
-def _other_than(right: str, wrong: Sequence[str], rng: object) -> str:
+def _other_than(right: str, wrong: Sequence[str], rng: Generator) -> str:
     picked = right
     while picked == right:
-        picked = wrong[int(rng.integers(len(wrong)))]  # type: ignore[attr-defined]
+        picked = wrong[int(rng.integers(len(wrong)))]
     return picked
 
 
