@@ -102,20 +102,44 @@ class MakeTokenHead(Protocol):
 class Objective(Spec):
     """What to hide from the network, and how to charge it for a wrong guess. Two halves of one idea."""
 
-    writes: ClassVar[frozenset[str]] = frozenset({"ids"})  # the fields of Inputs that `collate` fills
-    overlap: ClassVar[int] = 0  # ids that end a row, only guessed: the next row reads them
-    specials: ClassVar[tuple[str, ...]] = ()  # the special tokens it cannot do without
-    marks: ClassVar[tuple[str, ...]] = ()  # what it must know about each token of a row
     networks: ClassVar[tuple[str, ...]] = ()  # the kinds of network it is for; (): any that reads what it writes
     cuts: ClassVar[tuple[str, ...]] = ()  # the kinds of cut it is for; (): any
     leading: ClassVar[str] = "tokens"  # the head whose guesses come first
     closes: ClassVar[bool] = False  # a text that is read for its vector ends with [end], as in training
-    labelled: ClassVar[bool] = False  # it learns from labelled examples, not from text
     takes_turns: ClassVar[bool] = False  # a batch is for some of its heads only
-    measures: ClassVar[tuple[str, ...]] = ()  # charges that are shares, not nats: only reported, under their own names
     converses: ClassVar[bool] = False  # it learns to answer the turns of a dialogue
     guessed_before: ClassVar[int] = 0  # places before a hidden token where it is guessed
     counts_late: ClassVar[bool] = False  # some charges have guesses that only the forward pass counts
+
+    @property
+    def writes(self) -> frozenset[str]:
+        """The fields of Inputs that `collate` fills."""
+        return frozenset({"ids"})
+
+    @property
+    def overlap(self) -> int:
+        """Ids that end a row, only guessed: the next row reads them."""
+        return 0
+
+    @property
+    def specials(self) -> tuple[str, ...]:
+        """The special tokens it cannot do without."""
+        return ()
+
+    @property
+    def marks(self) -> tuple[str, ...]:
+        """What it must know about each token of a row."""
+        return ()
+
+    @property
+    def labelled(self) -> bool:
+        """It learns from labelled examples, not from text."""
+        return False
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Charges that are shares, not nats: only reported, under their own names."""
+        return ()
 
     def abilities(self) -> dict[str, frozenset[str]]:
         """What it teaches a model to do, by the head that it takes: "score", "generate", "fill", "predict", "translate"."""

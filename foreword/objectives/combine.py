@@ -30,7 +30,7 @@ class CombinedObjectives(MultipleObjectives):
         return self.parts
 
     @property
-    def labelled(self) -> bool:  # type: ignore[override]
+    def labelled(self) -> bool:
         return any(part.labelled for part in self.parts)
 
     def faults(self) -> list[tuple[str, str]]:
@@ -44,7 +44,7 @@ class CombinedObjectives(MultipleObjectives):
         return found
 
     @property
-    def overlap(self) -> int:  # type: ignore[override]
+    def overlap(self) -> int:
         return max(part.overlap for part in self.parts)
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:

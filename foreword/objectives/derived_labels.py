@@ -76,7 +76,7 @@ class TokenLabel(DerivedLabels):
     mark: str
 
     @property
-    def marks(self) -> tuple[str, ...]:  # type: ignore[override]
+    def marks(self) -> tuple[str, ...]:
         return () if self.mark == ELSEWHERE else (self.mark,)
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:

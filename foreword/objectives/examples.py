@@ -87,7 +87,7 @@ class FromExamples(Objective):
     tells_padding: bool = False  # and which text is which, also to a causal network: for what reads its vectors
 
     @property
-    def writes(self) -> frozenset[str]:  # type: ignore[override]
+    def writes(self) -> frozenset[str]:
         if self.reading != "last":
             return frozenset({"ids", "real", "segments"})
         # a causal network never sees padding at the right
@@ -99,7 +99,7 @@ class FromExamples(Objective):
         return True
 
     @property
-    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
+    def specials(self) -> tuple[str, ...]:
         return ("[cls]", "[separator]") if self.reading != "last" else ("[start]", "[delimiter]", "[extract]")
 
     @property

@@ -43,7 +43,7 @@ class FutureSentences(Objective):
     negatives: Literal["others", "all"] = "all"  # "others": of other excerpts alone, which topic and style tell apart
 
     @property
-    def measures(self) -> tuple[str, ...]:  # type: ignore[override]
+    def measures(self) -> tuple[str, ...]:
         return ("log_candidates", *(f"accuracy_{step + 1}" for step in range(self.steps)))
 
     def faults(self) -> list[tuple[str, str]]:

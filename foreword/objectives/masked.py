@@ -35,7 +35,7 @@ class Masked(Objective):
         return found
 
     @property
-    def marks(self) -> tuple[str, ...]:  # type: ignore[override]
+    def marks(self) -> tuple[str, ...]:
         return () if self.unit == "token" else (self.unit,)
 
     def abilities(self) -> dict[str, frozenset[str]]:

@@ -19,15 +19,15 @@ class MultipleObjectives(Objective):
         raise NotImplementedError
 
     @property
-    def writes(self) -> frozenset[str]:  # type: ignore[override]
+    def writes(self) -> frozenset[str]:
         return frozenset().union(*(one.writes for one in self.members))
 
     @property
-    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
+    def specials(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for one in self.members for name in one.specials))
 
     @property
-    def marks(self) -> tuple[str, ...]:  # type: ignore[override]
+    def marks(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(name for one in self.members for name in one.marks))
 
     def member_faults(self, setting: str) -> list[tuple[str, str]]:

@@ -37,12 +37,12 @@ class PermutationObjective(SpansInContext):
     denoising: bool = False  # the same tokens are [mask], and guessed independently of each other: BERT's way
 
     @property
-    def writes(self) -> frozenset[str]:  # type: ignore[override]
+    def writes(self) -> frozenset[str]:
         more = {"order"} if self.denoising else {"order", "queries"}
         return frozenset({"ids", "real", "segments", "backward", "recalls", "remembered", *more})
 
     @property
-    def specials(self) -> tuple[str, ...]:  # type: ignore[override]
+    def specials(self) -> tuple[str, ...]:
         return ("[cls]", "[separator]", *(("[mask]",) if self.denoising else ()))
 
     def abilities(self) -> dict[str, frozenset[str]]:

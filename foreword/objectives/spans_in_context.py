@@ -29,7 +29,7 @@ class SpansInContext(Objective):
         ]
 
     @property
-    def marks(self) -> tuple[str, ...]:  # type: ignore[override]
+    def marks(self) -> tuple[str, ...]:
         return ("word_start",) if self.span > 1 else ()
 
     def starts(self, row: Row, length: int) -> np.ndarray:

@@ -36,7 +36,7 @@ class StagedMasking(Masked):
         return found
 
     @property
-    def marks(self) -> tuple[str, ...]:  # type: ignore[override]
+    def marks(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(unit for unit in self.stages if unit != "token"))
 
     def unit_of(self, row: Row) -> Unit:

@@ -32,7 +32,7 @@ class TextTasks(MultipleObjectives):
         return self.tasks
 
     @property
-    def writes(self) -> frozenset[str]:  # type: ignore[override]
+    def writes(self) -> frozenset[str]:
         return super().writes | {"tasks"}
 
     def faults(self) -> list[tuple[str, str]]:
