@@ -122,12 +122,12 @@ def looks_back(recipe: Recipe) -> bool:
     return "generate" in recipe.abilities() or recipe.objective.labelled
 
 
-def classic(network: Any) -> bool:
+def classic(network: StackSpec) -> bool:
     """A stack as all of them were until 2020: learned positions, layer norms, biases, and every layer sees everything."""
     return learned_and_layered(network) and network.qkv_bias and not any(windows(network))
 
 
-def learned_and_layered(network: Any) -> bool:
+def learned_and_layered(network: StackSpec) -> bool:
     return (
         network.positions == Learned()
         and network.norm_kind == "layer"
@@ -140,12 +140,12 @@ def learned_and_layered(network: Any) -> bool:
     )
 
 
-def usual_widths(network: Any) -> bool:
+def usual_widths(network: StackSpec) -> bool:
     """Token vectors as wide as the blocks, heads that share that width, scores scaled by their size."""
     return network.embedding is None and network.head_size is None and network.attention_scale is None
 
 
-def windows(network: Any) -> list[int | None]:
+def windows(network: StackSpec) -> list[int | None]:
     """What each layer sees of the past; a network that looks both ways has no such setting, and sees everything."""
     visible = getattr(network, "visible", None)
     return visible.windows(network.layers, network.context) if visible is not None else [None] * network.layers

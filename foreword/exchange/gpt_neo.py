@@ -132,7 +132,7 @@ def fits(recipe: Recipe) -> bool:
 
 def obstacle(recipe: Recipe) -> str:
     """Why a model with banded layers is not written as theirs, if its biases alone are the reason."""
-    if not _would_fit(recipe) or not any(windows(recipe.network)):
+    if (spec := _would_fit(recipe)) is None or not any(windows(spec)):
         return ""
     return "GPT-Neo, its class with banded layers, has no biases of queries, keys and values (network.qkv_bias=false)."
 
