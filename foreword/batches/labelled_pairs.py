@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -19,7 +20,7 @@ from foreword.tokens.store import TokenStore
 class LabelledPairs(Cut):
     """Lines of `first<tab>second<tab>label`.
 
-    `strangers`: one class more, of as many rows as the others have on average: the first with the second of another line.
+    `unrelated`: one class more, of as many rows as the others have on average: the first with the second of another line.
     """
 
     kind: Literal["labelled_pairs"] = "labelled_pairs"
@@ -27,32 +28,33 @@ class LabelledPairs(Cut):
     texts: ClassVar[int] = 2
     file: str
     labels: list[str] = ["clicked", "shown"]
-    strangers: bool = False
+    unrelated: bool = False
+    retired: ClassVar[Mapping[str, object]] = {"strangers": False}  # its earlier name
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> LabelledCutter:
         pairs = read(Path(self.file), self.labels)
         texts = [text for first, second, _ in pairs for text in (first, second)]
         ids = store.tokenizer.encode_many(texts)
         labels = [label for _, _, label in pairs]
-        more = len(self.labels) if self.strangers else 0
+        more = len(self.labels) if self.unrelated else 0
         room = self.size().ids - (store.tokenizer.separators - 1)
         return LabelledCutter(ids[::2], ids[1::2], labels, more, room, batch_size, seed)
 
 
 class LabelledCutter(Shuffled):
-    """`strangers`: the class of pairs that do not belong together; 0: there are none."""
+    """`unrelated`: the class of pairs that do not belong together; 0: there are none."""
 
     def __init__(
         self,
         firsts: list[np.ndarray],
         seconds: list[np.ndarray],
         labels: list[int],
-        strangers: int,
+        unrelated: int,
         room: int,
         batch_size: int,
         seed: int,
     ):
-        self.firsts, self.seconds, self.labels, self.strangers, self.room = firsts, seconds, labels, strangers, room
+        self.firsts, self.seconds, self.labels, self.unrelated, self.room = firsts, seconds, labels, unrelated, room
         super().__init__(len(labels), batch_size, seed)
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
@@ -61,8 +63,8 @@ class LabelledCutter(Shuffled):
     def _row(self, number: int, epoch: int, own: int) -> Row:
         draw = chance(self.seed, epoch, 12, own)
         second, label = self.seconds[own], self.labels[own]
-        if self.strangers and draw.random() < 1 / (self.strangers + 1):
-            second, label = self.seconds[(own + 1 + int(draw.integers(self.count - 1))) % self.count], self.strangers
+        if self.unrelated and draw.random() < 1 / (self.unrelated + 1):
+            second, label = self.seconds[(own + 1 + int(draw.integers(self.count - 1))) % self.count], self.unrelated
         first, second = truncate(self.firsts[own], second, self.room, draw)
         return Row(first, number, self.seed, second, label=label)
 

@@ -70,8 +70,8 @@ def halves(whole: CrossResult, task: LabelledTask) -> list[CrossResult]:
     """
     if whole.joined:
         return []  # other labels: what is right there is not what is right here
-    parted, asked = blind(task), {example.id for example, _ in whole.answers}
-    named = {"easy": parted.easy, "hard": parted.hard}
+    blind_result, asked = blind(task), {example.id for example, _ in whole.answers}
+    named = {"easy": blind_result.easy, "hard": blind_result.hard}
     there = {name: [one for one in some if one.id in asked] for name, some in named.items()}
     return [whole.of(some, f"{whole.task}, {name}") for name, some in there.items() if some]
 

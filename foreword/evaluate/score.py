@@ -49,8 +49,8 @@ class Score:
     @property
     def word_perplexity(self) -> float | None:
         """None, too, for a text that does not part its words by spaces, such as Chinese."""
-        parted = self.characters <= LONGEST_WORDS * self.words
-        return _exp((self.nats + self.spelled) / self.words) if self.lossless and parted else None
+        separated = self.characters <= LONGEST_WORDS * self.words
+        return _exp((self.nats + self.spelled) / self.words) if self.lossless and separated else None
 
     def values(self) -> dict[str, object]:
         """What is derived, then what is counted; not token by token."""

@@ -105,8 +105,8 @@ def label_facts(task: LabelledTask, columns: Sequence[Row] = ()) -> list[str]:
         by_text[same_text(example)].append(example)
     copies = sum(len(some) - 1 for some in by_text.values())
     if copies and not any(example.group for example in train):
-        torn = sum(len({one.label for one in some}) > 1 for some in by_text.values())
-        contrary = f", {torn:,} of these texts with different labels" if torn else ""
+        contradictory = sum(len({one.label for one in some}) > 1 for some in by_text.values())
+        contrary = f", {contradictory:,} of these texts with different labels" if contradictory else ""
         found.append(f"{copies:,} training examples are copies of others{contrary}; copies are judged together.")
     if both := sum(same_text(example) in by_text for example in task.test):
         whole = both == len(task.test)

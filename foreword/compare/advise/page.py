@@ -22,7 +22,7 @@ FEW = 100  # labels below which more cannot be foretold
 def report(advice: Advice) -> Report:
     problem, winner = advice.problem, advice.winner
     ahead = more_labels(advice)
-    torn = doubtful(advice)
+    doubtful_labels = doubtful(advice)
     facts = [
         ("folder", str(advice.wish.out)),
         ("took", f"{duration(advice.race.clock.spent)} of {duration(advice.race.clock.budget)}"),
@@ -41,7 +41,9 @@ def report(advice: Advice) -> Report:
             ),
             Section("Candidates", candidates(advice)),
             Section("What more would buy", Text(gains(advice, ahead)), curve_plot(advice, ahead)),
-            Section("Labels that may be wrong", torn) if torn else Section("Labels that may be wrong"),
+            Section("Labels that may be wrong", doubtful_labels)
+            if doubtful_labels
+            else Section("Labels that may be wrong"),
             Section("How this was made", Facts(facts), Text([f"Again: {command(advice)}"], note=True)),
         ],
         values(advice, ahead, winner),

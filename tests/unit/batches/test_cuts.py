@@ -105,7 +105,7 @@ def test_documents_are_cut_but_never_across():
 PAIRS = Path(tempfile.mkdtemp()) / "pairs.tsv"
 PAIRS.write_text("".join(f"{n}\t{n * n}\tclicked\n" for n in range(40)), encoding="utf-8")
 SETTINGS = {  # of cuts that cannot do without
-    "labelled_pairs": {"file": str(PAIRS), "strangers": True},
+    "labelled_pairs": {"file": str(PAIRS), "unrelated": True},
     "text_tasks": {"names": ["order", "distance"], "tasks": [Reordering(), Distance()], "steps": [[3], [2, 4]]},
 }
 

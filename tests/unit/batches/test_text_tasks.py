@@ -154,7 +154,7 @@ def test_a_connective_is_taken_away_and_is_the_class(store):
 def test_clicks_have_three_classes_and_unknown_labels_are_named(tmp_path, store):
     path = tmp_path / "clicks.tsv"
     path.write_text("".join(f"query {n}\ttitle {n}\t{'clicked' if n % 2 else 'shown'}\n" for n in range(40)))
-    made = cutter(LabelledPairs(length=LENGTH, file=str(path), strangers=True), store("wordpiece"))
+    made = cutter(LabelledPairs(length=LENGTH, file=str(path), unrelated=True), store("wordpiece"))
     labels = Counter(row.label for row in rows_of(made, 60))
     assert all(abs(labels[label] - 320) < 5 * np.sqrt(960 * 2 / 9) for label in range(3))
     for row in rows_of(made, 3):
