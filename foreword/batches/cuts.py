@@ -95,23 +95,14 @@ class Windows(ShuffledCut):
     kind: Literal["windows"] = "windows"
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> WindowCutter:
-        size = self.size()
-        self.needs(store, size.ids, f"one window of {self.length} tokens")
-        return WindowCutter(store, size, batch_size, seed, self._carried, self.copies)
+        self.needs(store, self.size().ids, f"one window of {self.length} tokens")
+        return WindowCutter(store, self, batch_size, seed)
 
 
 class WindowCutter(Shuffled):
-    def __init__(
-        self,
-        store: TokenStore,
-        size: RowSize,
-        batch_size: int,
-        seed: int,
-        marks: tuple[str, ...] = (),
-        copies: int = 0,
-    ):
-        super().__init__((store.tokens - size.overlap) // size.stride, batch_size, seed, copies)
-        self.store, self.size, self.marks = store, size, marks
+    def __init__(self, store: TokenStore, cut: Windows, batch_size: int, seed: int):
+        self.store, self.size, self.marks = store, cut.size(), cut._carried
+        super().__init__((store.tokens - self.size.overlap) // self.size.stride, batch_size, seed, cut.copies)
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         return [self._row(*place) for place in self.places(step, first, stop)]
@@ -196,25 +187,17 @@ class Documents(ShuffledCut):
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> DocumentCutter:
         self.needs(store, 2, "one document")
-        return DocumentCutter(store, self.size(), batch_size, seed, self._carried, self.copies)
+        return DocumentCutter(store, self, batch_size, seed)
 
 
 class DocumentCutter(Shuffled):
-    def __init__(
-        self,
-        store: TokenStore,
-        size: RowSize,
-        batch_size: int,
-        seed: int,
-        marks: tuple[str, ...] = (),
-        copies: int = 0,
-    ):
+    def __init__(self, store: TokenStore, cut: Documents, batch_size: int, seed: int):
         ends = np.asarray(store.ends, np.int64)
         self.starts = np.concatenate([[0], ends[:-1]])
-        self.ends, self.store, self.size, self.marks = ends, store, size, marks
-        self.pieces = np.cumsum(np.maximum(1, -(-(ends - self.starts) // size.stride)))
+        self.ends, self.store, self.size, self.marks = ends, store, cut.size(), cut._carried
+        self.pieces = np.cumsum(np.maximum(1, -(-(ends - self.starts) // self.size.stride)))
         self.tokens = store.tokens
-        super().__init__(int(self.pieces[-1]), batch_size, seed, copies)
+        super().__init__(int(self.pieces[-1]), batch_size, seed, cut.copies)
 
     def rows(self, step: int, first: int, stop: int) -> list[Row]:
         return [self._row(number, index) for number, _, index in self.places(step, first, stop)]

@@ -13,7 +13,7 @@ from foreword.networks.causal import CausalState, CausalTransformer, CausalTrans
 from foreword.networks.source_reader import SourceReader
 from foreword.parts.embeddings import Embeddings
 from foreword.parts.stack import StackSpec
-from foreword.parts.visible import CausalPattern, Prefix, Whole
+from foreword.parts.visible import CausalPattern, PrefixPattern, Whole
 from foreword.tokens.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class PrefixTransformer(CausalTransformer):
         return replace(read, last=read.last[:, target], layers=tuple(layer[:, target] for layer in read.layers))
 
     def pattern_for(self, inputs: Inputs) -> Whole:
-        return CausalPattern() if inputs.source is None or not self.both_ways else Prefix(inputs.source.size(1))
+        return CausalPattern() if inputs.source is None or not self.both_ways else PrefixPattern(inputs.source.size(1))
 
     def draw(self, module: nn.Module) -> None:
         super().draw(module)

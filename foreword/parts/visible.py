@@ -58,10 +58,7 @@ class LocalPattern:
         queries, keys = q.size(-2), k.size(-2)
         if self.reach >= keys - 1:
             return FullPattern().attend(q, k, v, real, dropout)
-        seen = self.mask(queries, keys, q.device)
-        if real is not None:
-            seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
-        return attention(q, k, v, seen, dropout)
+        return attention(q, k, v, _without_padding(self.mask(queries, keys, q.device), real), dropout)
 
 
 @dataclass(frozen=True)
@@ -82,10 +79,7 @@ class CausalPattern:
             return attention(q, k, v, None, dropout, causal=True)
         if real is None and queries == 1:
             return attention(q, k, v, None, dropout)
-        seen = self.mask(queries, keys, q.device)
-        if real is not None:
-            seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
-        return attention(q, k, v, seen, dropout)
+        return attention(q, k, v, _without_padding(self.mask(queries, keys, q.device), real), dropout)
 
 
 @dataclass(frozen=True)
@@ -120,10 +114,7 @@ class BandedPattern:
         queries, keys = q.size(-2), k.size(-2)
         if keys <= self.window:
             return CausalPattern().attend(q, k, v, real, dropout)
-        seen = self.mask(queries, keys, q.device)
-        if real is not None:
-            seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
-        return attention(q, k, v, seen, dropout)
+        return attention(q, k, v, _without_padding(self.mask(queries, keys, q.device), real), dropout)
 
     def _in_blocks(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float) -> Tensor:
         """As many keys as queries; what all blocks but the first see."""
@@ -135,8 +126,7 @@ class BandedPattern:
         seen = self.mask(window, 2 * window, q.device)
         if real is not None:
             blocks = F.pad(real, (0, short)).unflatten(1, (-1, window))
-            there = torch.cat([blocks[:, :-1], blocks[:, 1:]], 2).flatten(0, 1)[:, None, None, :]
-            seen = (seen & there) | _itself(window, 2 * window, q.device)
+            seen = _without_padding(seen, torch.cat([blocks[:, :-1], blocks[:, 1:]], 2).flatten(0, 1))
         mixed = attention(queries[:, 1:].flatten(0, 1), keys, values, seen, dropout)
         return mixed.unflatten(0, (batch, -1)).transpose(1, 2).flatten(2, 3)[:, :, : q.size(2) - window]
 
@@ -146,9 +136,14 @@ def _padded(x: Tensor, places: int) -> Tensor:
     return F.pad(x, (0, 0, 0, places)) if places else x
 
 
-def _itself(queries: int, keys: int, device: torch.device | None) -> Tensor:
-    """A padding query would see nothing, and a softmax over nothing is not a number: it may look at itself."""
-    return torch.ones(queries, keys, dtype=torch.bool, device=device).tril(keys - queries).triu(keys - queries)
+def _without_padding(seen: Tensor, real: Tensor | None) -> Tensor:
+    """seen [..., queries, keys], of real [batch, keys]. A padding query would see nothing, and a softmax over nothing is not a
+    number: it may look at itself."""
+    if real is None:
+        return seen
+    queries, keys = seen.shape[-2:]
+    itself = torch.ones(queries, keys, dtype=torch.bool, device=seen.device).tril(keys - queries).triu(keys - queries)
+    return (seen & real[:, None, None, :]) | itself
 
 
 def attend_with_bias(
@@ -157,10 +152,7 @@ def attend_with_bias(
     """A pattern by its definition, with a bias [..., queries, keys] on the scores."""
     if isinstance(pattern, GivenPattern):
         return pattern.attend(q, k, v, real, dropout, bias)
-    queries, keys = q.size(-2), k.size(-2)
-    seen = pattern.mask(queries, keys, q.device)
-    if real is not None:
-        seen = (seen & real[:, None, None, :]) | _itself(queries, keys, q.device)
+    seen = _without_padding(pattern.mask(q.size(-2), k.size(-2), q.device), real)
     mask = bias.to(q.dtype).masked_fill(~seen, float("-inf"))
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask, dropout_p=dropout)
 
@@ -211,13 +203,11 @@ class CausalOrFullPattern:
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         seen = self.mask(q.size(-2), k.size(-2), q.device)
-        if real is not None:
-            seen = (seen & real[:, None, None, :]) | _itself(q.size(-2), k.size(-2), q.device)
-        return attention(q, k, v, seen, dropout)
+        return attention(q, k, v, _without_padding(seen, real), dropout)
 
 
 @dataclass(frozen=True)
-class Prefix:
+class PrefixPattern:
     """The first `length` places are seen by every position, by each other too; the rest is seen from behind (prefix LM)."""
 
     length: int
@@ -227,14 +217,12 @@ class Prefix:
         back = CausalPattern().within(self.window).mask(queries, keys, device)
         return back | (torch.arange(keys, device=device) < self.length)
 
-    def within(self, window: Window) -> Prefix:
+    def within(self, window: Window) -> PrefixPattern:
         return replace(self, window=window)
 
     def attend(self, q: Tensor, k: Tensor, v: Tensor, real: Tensor | None, dropout: float = 0.0) -> Tensor:
         seen = self.mask(q.size(-2), k.size(-2), q.device)
-        if real is not None:
-            seen = (seen & real[:, None, None, :]) | _itself(q.size(-2), k.size(-2), q.device)
-        return attention(q, k, v, seen, dropout)
+        return attention(q, k, v, _without_padding(seen, real), dropout)
 
 
 @dataclass(frozen=True)
@@ -302,7 +290,7 @@ def in_a_row(window: Window) -> int | None:
 
 
 Whole = (  # patterns that can be narrowed
-    FullPattern | CausalPattern | CausalOrFullPattern | Prefix | CachedPattern | Packed | GivenPattern
+    FullPattern | CausalPattern | CausalOrFullPattern | PrefixPattern | CachedPattern | Packed | GivenPattern
 )
 Pattern = Whole | LocalPattern | BandedPattern | ByBlocks
 

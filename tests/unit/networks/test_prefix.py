@@ -13,7 +13,7 @@ from foreword.basics.messages import Faults
 from foreword.exchange import t5
 from foreword.networks.base import Inputs
 from foreword.networks.prefix import PrefixTransformer
-from foreword.parts.visible import CausalPattern, FullPattern, Prefix
+from foreword.parts.visible import CausalPattern, FullPattern, PrefixPattern
 from tests.tiny import drawn, learner_for, take_steps, tiny
 
 SOURCE, TARGET = torch.tensor([[5, 6, 7, 8, 9]]), torch.tensor([[0, 11, 12, 13]])
@@ -61,9 +61,9 @@ def test_a_prefix_is_seen_both_ways_and_an_lm_looks_back_only(tokenizer):
 @torch.no_grad()
 def test_without_a_prefix_it_is_an_lm_and_with_nothing_else_an_encoder(tokenizer):
     for length, other in ((0, CausalPattern()), (7, FullPattern())):
-        assert torch.equal(Prefix(length).mask(7, 7), other.mask(7, 7))
+        assert torch.equal(PrefixPattern(length).mask(7, 7), other.mask(7, 7))
         q, k, v = torch.randn(3, 2, 2, 7, 8)
-        assert torch.allclose(Prefix(length).attend(q, k, v, None), other.attend(q, k, v, None), atol=1e-6)
+        assert torch.allclose(PrefixPattern(length).attend(q, k, v, None), other.attend(q, k, v, None), atol=1e-6)
     lm, prefix = (network(tokenizer, one, "network.positions.kind=rotary") for one in (LM, PREFIX))
     prefix.load_state_dict(lm.state_dict())
     alone = torch.cat([SOURCE, TARGET], 1)
