@@ -61,8 +61,7 @@ def names(recipe: Recipe, heads: set[str]) -> list[Name]:
 def config(recipe: Recipe, tokenizer: Tokenizer | None) -> JsonObject:
     spec = of_kind(recipe.network, EncoderDecoderSpec)
     positions = of_kind(spec.positions, DistanceBias)
-    objective = of_kind(recipe.objective, FromSource)
-    start = objective.start_id(tokenizer) if tokenizer else objective.start
+    start = of_kind(recipe.objective, FromSource).known_start(tokenizer)
     end = {"eos_token_id": tokenizer.special("[end]")} if tokenizer else {}
     return {
         "model_type": "t5",

@@ -30,6 +30,10 @@ class FromSource(Objective):
     def abilities(self) -> dict[str, frozenset[str]]:
         return {"tokens": frozenset({"translate"})}
 
+    def known_start(self, tokenizer: Tokenizer | None) -> int | None:
+        """The id that a target begins with; of a model without a tokenizer only as its recipe gives it."""
+        return self.start if tokenizer is None else self.start_id(tokenizer)
+
     def start_id(self, tokenizer: Tokenizer) -> int:
         if self.start is not None:
             return self.start

@@ -200,8 +200,8 @@ class TrainedModel:
     def writer(self) -> SourceReader:
         """A model that reads a source and writes a target."""
         self.need("translate")
-        objective, tokenizer = of_kind(self.recipe.objective, FromSource), self._tokenizer
-        start = objective.start if tokenizer is None else objective.start_id(tokenizer)
+        tokenizer = self._tokenizer
+        start = of_kind(self.recipe.objective, FromSource).known_start(tokenizer)
         known = (
             Vocabulary(self.with_heads.network.table().size(0), -1, ()) if tokenizer is None else tokenizer.vocabulary()
         )
