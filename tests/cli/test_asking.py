@@ -39,7 +39,7 @@ def test_candidates_are_ranked(made, tmp_path) -> None:
 
 
 def test_how_far_back_a_model_gains(made) -> None:
-    assert "effective context" in run("recl", made("gpt2"), "--context", 32, "--split", "train").right()
+    assert "effective context" in run("recl", made("gpt2"), "--context", 64, "--split", "train").right()
     assert "give at least" in run("recl", made("gpt2"), "--context", 1).fault()
 
 
