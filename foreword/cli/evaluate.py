@@ -13,9 +13,9 @@ from foreword.cli.preparing import models_there
 
 if TYPE_CHECKING:
     from foreword.basics.shards import Pool
-    from foreword.evaluate.held_out import Corpus
     from foreword.evaluate.prompted import PromptingSettings
     from foreword.report import Report
+    from foreword.runs.opening import TrainedModel
 
 Models = Annotated[
     list[str],
@@ -94,20 +94,19 @@ def evaluate(
         ask_tasks(words, data, how).show(as_json)
         return
     from foreword.basics.shards import Workers
+    from foreword.evaluate import bits_report
     from foreword.evaluate.held_out import Corpus
 
     if dynamic and (workers or cluster or ranks):
         raise typer.BadParameter("--dynamic reads one text after the other: leave out --workers and --cluster.")
+    opened = open_models(words.models, precision, dynamic)
     corpus = replace(Corpus.find(data, words.models, split, documents, column, limit), ends=charge_ends)
     with ranks or Workers(workers or (None if cluster else 1), cluster).start() as pool:
-        score_text(words.models, corpus, stride, mix, precision, dynamic, pool).show(as_json)
+        bits_report.report(opened, corpus, stride, mix, precision, pool).show(as_json)
 
 
-def score_text(
-    models: list[str], corpus: Corpus, stride: int | None, mix: bool, precision: str, dynamic: float, pool: Pool
-) -> Report:
-    """Bits per byte of each model; `dynamic`: the rate at which it goes on learning from what it has scored, or 0."""
-    from foreword.evaluate import bits_report
+def open_models(models: list[str], precision: str, dynamic: float) -> dict[str, TrainedModel]:
+    """By name. `dynamic`: the rate at which each goes on learning from what it has scored, or 0."""
     from foreword.model import load
     from foreword.parts.frozen import check_precision
 
@@ -116,7 +115,7 @@ def score_text(
     if dynamic:
         for model in opened.values():
             model.learn_on(dynamic)
-    return bits_report.report(opened, corpus, stride, mix, precision, pool)
+    return opened
 
 
 def ranks_pool(workers: int | None, cluster: str) -> Pool | None:
