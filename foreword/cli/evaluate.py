@@ -14,8 +14,8 @@ from foreword.cli.preparing import models_there
 if TYPE_CHECKING:
     from foreword.basics.shards import Pool
     from foreword.evaluate.prompted import PromptingSettings
+    from foreword.model import LoadedModel
     from foreword.report import Report
-    from foreword.runs.opening import TrainedModel
 
 Models = Annotated[
     list[str],
@@ -77,12 +77,8 @@ def evaluate(
     models_there(*words.models)
     of_text: dict[str, object] = {"--stride": stride, "--mix": mix, "--charge-ends": charge_ends, "--dynamic": dynamic}
     of_text |= {"--split": split, "--workers": workers, "--cluster": cluster}
-    of_tasks: dict[str, object] = {
-        "--shots": shots is not None,
-        "--examples": examples,
-        "--show-prompt": show_prompt,
-        "--overlap": overlap,
-    }
+    of_tasks: dict[str, object] = {"--shots": shots is not None, "--examples": examples}
+    of_tasks |= {"--show-prompt": show_prompt, "--overlap": overlap}
     refuse("tasks" if words.tasks else "bits", of_text if words.tasks else of_tasks)
     if not words.models:
         raise typer.BadParameter("give at least one run or model folder")
@@ -105,7 +101,7 @@ def evaluate(
         bits_report.report(opened, corpus, stride, mix, precision, pool).show(as_json)
 
 
-def open_models(models: list[str], precision: str, dynamic: float) -> dict[str, TrainedModel]:
+def open_models(models: list[str], precision: str, dynamic: float) -> dict[str, LoadedModel]:
     """By name. `dynamic`: the rate at which each goes on learning from what it has scored, or 0."""
     from foreword.model import load
     from foreword.parts.frozen import check_precision
