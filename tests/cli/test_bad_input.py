@@ -382,7 +382,7 @@ def test_three_faults_of_a_recipe_are_told_at_once_with_their_lines(tmp_path, ma
         f"{mine}:5  network.layers\n"
         "    Input should be a valid integer, unable to parse string as an integer (it says 'six')\n"
         f"{mine}:6  network.widht\n"
-        "    there is no setting 'widht' here. Did you mean width? Settings: tokens_from, layers, depth, width, heads, context, embedding, embedding_scale, head_size, attention_scale, norm, norm_kind, "
+        "    there is no setting 'widht' here. Did you mean width? Settings: tokens_from, ngrams, layers, depth, width, heads, context, embedding, embedding_scale, head_size, attention_scale, norm, norm_kind, "
         "qk_norm, bias, attention_bias, qkv_bias, positions, inner, activation, gated, feedforward, norm_epsilon, dropout, initial, visible, embedding_norm.\n"
         f"{mine}:9  training.kind\n"
         "    'adam' is not one of 'counting', 'gradient', 'online'."

@@ -641,7 +641,7 @@ def test_list_shows_everything_of_a_sort() -> None:
     ):
         assert name in {line.split()[0] for line in run("list", what).right().splitlines()}
     assert run("list", "network").fault() == (
-        "there is no list of 'network'. Did you mean networks? Lists: recipes, tasks, networks, objectives, tokenizers, cuts."
+        "there is no list of 'network'. Did you mean networks? Lists: recipes, tasks, studies, networks, objectives, tokenizers, cuts."
     )
 
 
