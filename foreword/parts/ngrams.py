@@ -28,6 +28,7 @@ class NgramsSpec(Spec):
     slots: int = 131072  # rows for each order; n-grams that hash to one row share it
     places: tuple[Place, ...] = ("bottom", "head")  # rows are added to the token vectors, and to what the head reads
     learning_rate: float = 0.05  # of their own Adagrad; it follows the schedule of the run
+    passes: float = 1.5  # where the text will be read more often, a run has no tables: they would learn it by heart
     dropout: float = 0.0  # this share of the n-grams is left out while the network learns, in all places together
 
     def faults(self) -> list[tuple[str, str]]:
@@ -40,6 +41,8 @@ class NgramsSpec(Spec):
             found.append(("slots", f"slots must be at least 1 (it says {self.slots})."))
         if not 0 <= self.dropout < 1:
             found.append(("dropout", f"dropout must be from 0 to below 1 (it says {self.dropout})."))
+        if self.passes <= 0:
+            found.append(("passes", f"passes must be more than 0 (it says {self.passes})."))
         if self.learning_rate <= 0:
             found.append(("learning_rate", f"learning_rate must be more than 0 (it says {self.learning_rate})."))
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from foreword.assembly import loader
 from foreword.assembly.build import check_marks, check_memory, check_tokenizer, model_for
 from foreword.assembly.recipe import Recipe, kind
 from foreword.assembly.token_vectors import said, start_tokens
+from foreword.basics.budget import Budget
 from foreword.basics.files import JsonObject, cache_folder
 from foreword.basics.messages import Fault, duration, thousands
 from foreword.basics.progress import say
@@ -29,12 +31,14 @@ from foreword.batches.mixture import (
 )
 from foreword.batches.phases import PhasedCutter, PhaseSpan
 from foreword.batches.stream import Stream
-from foreword.networks.base import Model
+from foreword.networks.base import Model, NetworkSpec
 from foreword.parts.ngrams import numbers_by_rows
 from foreword.runs.card import card
 from foreword.runs.folder import RunFolder
 from foreword.runs.halves import Halves
 from foreword.runs.loop import Evaluation, RunLoop, check_same
+from foreword.runs.needs import needs, positions_in
+from foreword.runs.pace import pace
 from foreword.runs.starting import check_same_start, start_from
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.gradient import GradientTraining
@@ -59,6 +63,7 @@ def train(
     """
     store, valid = open_data(data, "train"), open_if_there(data, "valid")
     recipe = with_own_vectors(recipe, store, hardware)
+    recipe = with_tables_that_pay(recipe, store, RunFolder(out), hardware or Hardware())
     check_tokenizer(recipe, store.tokenizer, str(store.folder))
     check_marks(recipe, stores_of(store))
     check_memory(recipe, stores_of(store))
@@ -106,6 +111,39 @@ def with_own_vectors(recipe: Recipe, store: Data, hardware: Hardware | None) -> 
             say(f"vectors of {width} numbers are learned from {store.folder} first, in {folder}")
             train(learned, store.folder, folder)
     return recipe.model_copy(update={"network": recipe.network.model_copy(update={"tokens_from": str(folder)})})
+
+
+def with_tables_that_pay(recipe: Recipe, store: Data, run: RunFolder, hardware: Hardware) -> Recipe:
+    """Tables of n-grams learn by heart what is read several times: then the run does without. One that goes on stays as it is."""
+    ngrams = getattr(recipe.network, "ngrams", None)
+    if ngrams is None or not isinstance(recipe.network, NetworkSpec):
+        return recipe
+    if run.exists():
+        keep = getattr(run.recipe().network, "ngrams", None) is not None
+    else:
+        read = hardware.ranks.first(expected_passes(recipe, store, hardware))
+        keep = read <= ngrams.passes
+        if not keep:
+            say(
+                f"the text will be read about {read:.1f} times: tables of n-grams would learn it by heart, and are left out "
+                f"(network.ngrams.passes = {ngrams.passes:g}). More text would bring them back."
+            )
+    return recipe if keep else recipe.model_copy(update={"network": recipe.network.model_copy(update={"ngrams": None})})
+
+
+def expected_passes(recipe: Recipe, store: Data, hardware: Hardware) -> float:
+    """How often the text will be read; if the budget is time, by the pace of a few steps."""
+    budget, spec = Budget.parse(recipe.training.budget), recipe.training
+    if budget.unit == "epochs":
+        return budget.amount
+    if budget.unit == "steps":
+        return budget.amount * spec.batch_size * positions_in(recipe) / store.tokens
+    if budget.unit == "tokens":
+        return budget.amount / store.tokens
+    vocabulary = store.vocabulary()
+    found = pace(recipe, vocabulary, needs(recipe, vocabulary, hardware), hardware).tokens_a_second
+    seconds = budget.amount / torch.get_num_threads() if budget.cores else budget.amount * hardware.ranks.world
+    return min(found * seconds / store.tokens, spec.passes or math.inf)
 
 
 def text_run(

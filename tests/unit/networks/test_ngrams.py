@@ -220,6 +220,7 @@ def test_a_plan_counts_rows_once_and_no_work():
         ("{ places = [] }", "places must be"),
         ("{ dropout = 1.0 }", "dropout must be"),
         ("{ learning_rate = 0.0 }", "learning_rate must be"),
+        ("{ passes = 0.0 }", "passes must be"),
     ],
 )
 def test_settings_that_cannot_be_are_named(settings, words):
