@@ -134,6 +134,11 @@ def _trained(spec: StudySpec, hardware: Hardware) -> tuple[Report, Path]:
         store = store_for(marked, Path(spec.data), spec.documents, spec.column)
     names = dict.fromkeys(job.arm or job.recipe.name for job in jobs)
     title = f"{', '.join(names)}: {', '.join(spec.varied()) or f'{spec.seeds} seeds'}"
+    if spec.scaling:
+        from foreword.compare.scaling import scaling_study
+
+        law = scaling_study(jobs, spec.scaling, store, spec.jobs, hardware, spec.cluster)
+        return law, jobs[0].folder.parent
     found = training_study(jobs, store, spec.jobs, hardware, spec.cluster)
     return report(found, title, measure_of(jobs, store).unit), jobs[0].folder.parent
 

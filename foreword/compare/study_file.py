@@ -95,6 +95,7 @@ class StudySpec(Spec):
     claim: Claim | None = None  # what the study is to test: docs/claims.md
     # training
     arms: dict[str, Start] = {}  # by name: recipes with settings of their own, compared with each other on test text
+    scaling: str = ""  # of arms that differ in size: the one that is predicted from the others before it is trained
     budget: Annotated[str, BeforeValidator(str)] = ""
     documents: str = "auto"
     column: str = "text"
@@ -121,6 +122,10 @@ class StudySpec(Spec):
             self.model_dump(exclude=EITHER, exclude_defaults=True),
         )
         found += [(name, f"this is for {other} only.") for name in said if (name in TRAINING) != trains]
+        if self.scaling and self.scaling not in self.arms:
+            found.append(
+                ("scaling", f"{self.scaling!r} is none of the arms: {', '.join(self.arms) or 'there are none'}.")
+            )
         if self.grid and self.batch_size is not None:
             found.append(("grid", "--grid tries its own batch sizes. Leave out --batch-size or --grid."))
         return found
@@ -153,7 +158,7 @@ class StudySpec(Spec):
 
 
 EITHER = {"claim", "model", "recipe", "data", "out", "seeds", "seed", "vary", "set", "jobs", "cluster"}
-TRAINING = {"arms", "size", "budget", "documents", "column"}  # all others are for fine-tuning
+TRAINING = {"arms", "scaling", "size", "budget", "documents", "column"}  # all others are for fine-tuning
 
 
 def flat(values: Mapping[str, object], at: str = "") -> Iterator[tuple[str, object]]:

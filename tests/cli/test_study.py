@@ -209,3 +209,30 @@ def test_what_moved_is_named(tmp_path: Path) -> None:
     assert run("sweep", "gpt2", "--vary", "a.b=1,2").fault() == (
         "foreword sweep is foreword study.\n    foreword study gpt2 --vary a.b=1,2"
     )
+
+
+def test_the_largest_size_is_predicted_before_it_is_trained(made: Callable[[str], Path], tmp_path: Path) -> None:
+    shape = "layers = 1, heads = 2, context = 16"
+    arms = [
+        f'[arms.width-{width}]\nrecipe = "gpt2:laptop"\nset = {{ network = {{ {shape}, width = {width} }} }}\n'
+        for width in (8, 12, 16, 24, 32)
+    ]
+    head = 'seeds = 1\nbudget = "8"\nscaling = "width-32"\nset = { "training.batch_size" = 4, "training.evaluate" = "4" }\n'
+    (tmp_path / "sizes.toml").write_text(head + "".join(arms), encoding="utf-8")
+    words = ["study", tmp_path / "sizes.toml", "--data", made("bpe"), "--out", tmp_path / "out", "--jobs", 1]
+    said = run(*words)
+    shown = said.right()
+    assert "Predicted for width-32 before it was trained: " in shown
+    assert "Measured: " in shown
+    assert said.err.index("width-32 should cost ") < said.err.index("width-32_seed-0: ")
+    values = json.loads((tmp_path / "out" / "study.json").read_text(encoding="utf-8"))
+    sizes = [one["parameters"] for one in values["sizes"]]
+    assert sizes == sorted(sizes)
+    assert values["next"]["measured"] == values["sizes"][-1]["losses"][0]
+
+
+def test_a_claim_is_judged_by_what_its_study_wrote(made: Callable[[str], Path], tmp_path: Path) -> None:
+    said = run("study", "claims/bigram", "--data", made("bpe"), "--out", tmp_path / "out").right()
+    assert "Claim: One token of context is worth bits. Replicated: +" in said
+    assert "cannot be tried here: " in run("study", "claims/dialogpt", "--data", made("bpe")).fault()
+    assert "claims/electra" in run("list", "studies").right()

@@ -762,3 +762,10 @@ def test_a_banded_model_with_biases_is_not_exported_and_one_without_is(tmp_path,
     )
     run("export", tmp_path / "false", "--out", tmp_path / "x").right()
     assert json.loads((tmp_path / "x/config.json").read_text())["model_type"] == "gpt_neo"
+
+
+def test_writing_is_set_beside_how_peoples_documents_go_on(made) -> None:
+    said = run("evaluate", made("kneser-ney"), "writing", "--limit", 8, "--split", "train").right()
+    assert "a detector takes" in said
+    assert "distinct 1" in said
+    assert "at least one run" in run("evaluate", "writing").err

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -92,6 +92,15 @@ def hinted(text: str, kinds: list[str]) -> list[str]:
     return [kind for kind in KINDS if kind in kinds and HINTS[kind] in there]
 
 
+def lines_with(hint: re.Pattern[str], text: str) -> Iterator[tuple[int, int]]:
+    """Where the lines are that have a hint: nothing that is looked for goes over the end of a line."""
+    stop = 0
+    while found := hint.search(text, stop):
+        start, stop = text.rfind("\n", 0, found.start()) + 1, text.find("\n", found.end())
+        stop = len(text) if stop < 0 else stop
+        yield start, stop
+
+
 def marked(text: str, kinds: list[str]) -> tuple[str, dict[str, int]]:
     """The text with marks such as <EMAIL>, and how many of each."""
     kinds = hinted(text, kinds)
@@ -104,7 +113,11 @@ def marked(text: str, kinds: list[str]) -> tuple[str, dict[str, int]]:
         return f"<{kind.upper()}>"
 
     for kind in kinds:
-        text = KINDS[kind][0].sub(partial(mark, kind), text)
+        pattern, parts, last = KINDS[kind][0], list[str](), 0
+        for start, stop in lines_with(HINTS[kind], text):
+            parts += [text[last:start], pattern.sub(partial(mark, kind), text[start:stop])]
+            last = stop
+        text = "".join([*parts, text[last:]]) if parts else text
     return text, {kind: count for kind, count in counts.items() if count}
 
 

@@ -67,7 +67,7 @@ def made(draw: random.Random) -> str:
         "030/123456",
     ]
     pieces += ["192.168", ".0.1", "::ff", "2001:db8:", ":1", "a@b.org", "DE89 3704", " 0044 0532 0130 00", "GB29NWBK"]
-    pieces += ["11010519491231002X", "X", " ", ".", "-", "7", "12", "345", "word", "身"]
+    pieces += ["11010519491231002X", "X", " ", "\n", ".", "-", "7", "12", "345", "word", "身"]
     return "".join(draw.choice(pieces) for _ in range(draw.randint(1, 8)))
 
 
@@ -77,10 +77,20 @@ def test_hints_pass_over_nothing_that_a_pattern_finds(monkeypatch: pytest.Monkey
     quick = [marked(text, list(KINDS)) for text in texts]
     assert {kind for _, found in quick for kind in found} == set(KINDS)  # each is found somewhere
     monkeypatch.setattr(private, "HINTS", dict.fromkeys(KINDS, re.compile("")))
+    monkeypatch.setattr(private, "lines_with", lambda hint, text: [(0, len(text))])
     whole = [marked(text, list(KINDS)) for text in texts]
     assert quick == whole
     monkeypatch.setattr(private, "HINTS", dict.fromkeys(KINDS, re.compile(r"\d{7}")))
     assert [marked(text, list(KINDS)) for text in texts] != whole  # the control: a hint that asks too much is noticed
+
+
+def test_lines_with_a_hint_are_found_whole_and_once() -> None:
+    text = "one 1\ntwo\n3 and 4\n\n5"
+    assert [text[start:stop] for start, stop in private.lines_with(re.compile(r"\d"), text)] == [
+        "one 1",
+        "3 and 4",
+        "5",
+    ]
 
 
 def test_a_text_without_a_hint_is_passed_over() -> None:
