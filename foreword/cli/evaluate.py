@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 Models = Annotated[
     list[str],
-    typer.Argument(
-        help="Runs or model folders; and tasks, task files, minimal pairs (tsv) or `writing`, to ask instead."
-    ),
+    typer.Argument(help="Runs or model folders; and tasks, task files or minimal pairs (tsv), to ask instead."),
 ]
 Data = Annotated[
     Path | None,
@@ -69,36 +67,16 @@ def evaluate(
 ) -> None:
     """Bits per byte of whole documents: every token scored once, what it could see printed with the number.
 
-<<<<<<< HEAD
-=======
-    Of models that fill gaps, nats per hidden token (--hidden 0.15), or entities hidden as a whole: a .jsonl of
-    {"text": ..., "entities": [[first, past the last]]}. Of models that embed, how well their vectors rank candidates: a
-    .jsonl of {"query": ..., "candidate": ..., "relevance": 1}. Of models that write, `writing`: how their text differs
-    from people's.
->>>>>>> dc6da70 (Writing beside people's, and power laws of size that are predicted before they are measured; private data is looked for line by line)
-    Or tasks (`foreword list tasks`): accuracy and the like, with intervals, chance and shots. `foreword test` scores
-    fine-tuned runs, `foreword dialogue` replies, `foreword cloze` hidden tokens, `foreword rank` candidates.
+    Or tasks (`foreword list tasks`): accuracy, intervals, chance; `writing`: how its text differs from people's. `foreword
+    test` scores fine-tuned runs, `foreword dialogue` replies, `foreword cloze` hidden tokens, `foreword rank` candidates.
     """
     from foreword.vectors.words import is_vectors
 
     if is_vectors(Path(models[0])):
-        ask_vectors(models, data, limit, examples, show_prompt, split).show(as_json)
-        return
+        return ask_vectors(models, data, limit, examples, show_prompt, split).show(as_json)
     refuse_others(models)
-<<<<<<< HEAD
-=======
-    if cloze := [word for word in models if is_cloze_file(word)]:
-        ask_cloze([word for word in models if word not in cloze], cloze).show(as_json)
-        return
-    if queries := [word for word in models if is_candidates_file(word)]:
-        rank_candidates([word for word in models if word not in queries], queries).show(as_json)
-        return
     if WRITING in models:
-        about_writing([one for one in models if one != WRITING], data, split, documents, column, limit, seed).show(
-            as_json
-        )
-        return
->>>>>>> dc6da70 (Writing beside people's, and power laws of size that are predicted before they are measured; private data is looked for line by line)
+        return about_writing(models, data, split, documents, column, limit, seed).show(as_json)
     words = sort_words(models)
     models_there(*words.models)
     of_text: dict[str, object] = {"--stride": stride, "--mix": mix, "--charge-ends": charge_ends, "--dynamic": dynamic}
@@ -113,8 +91,7 @@ def evaluate(
         from foreword.evaluate.prompted import PromptingSettings
 
         how = PromptingSettings(shots, seed, limit, examples, show_prompt, precision, overlap)
-        ask_tasks(words, data, how).show(as_json)
-        return
+        return ask_tasks(words, data, how).show(as_json)
     from foreword.basics.shards import Workers
     from foreword.evaluate import bits_report
     from foreword.evaluate.held_out import Corpus
@@ -141,9 +118,10 @@ def open_models(models: list[str], precision: str, dynamic: float) -> dict[str, 
 
 
 def about_writing(
-    models: list[str], data: Path | None, split: str, documents: str, column: str, limit: int | None, seed: int
+    words: list[str], data: Path | None, split: str, documents: str, column: str, limit: int | None, seed: int
 ) -> Report:
     """How what each model writes differs from how people's documents go on. `limit`: texts."""
+    models = [one for one in words if one != WRITING]
     models_there(*models)
     if not models:
         raise typer.BadParameter("give at least one run or model folder")

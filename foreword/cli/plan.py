@@ -38,6 +38,7 @@ def plan(
     device_memory: Annotated[str | None, typer.Option(help="What a device has, if not this machine: 80GB.")] = None,
     device_speed: Annotated[str | None, typer.Option(help="Its peak in that precision: 312TFLOPS.")] = None,
     interconnect: Annotated[str | None, typer.Option(help="What it can send: 100GB/s or 400Gbit/s.")] = None,
+    shrink: Annotated[float | None, typer.Option(help="Plan a twin with so many times fewer parameters: 10.")] = None,
     probe: Annotated[bool, typer.Option("--probe/--no-probe", help="Time a few seconds of work here.")] = True,
     as_json: Json = False,
 ) -> None:
@@ -64,6 +65,13 @@ def plan(
         said = table_size(chosen, chosen.network, vocabulary.size if sources else None, documents)
         print(json.dumps(said) if as_json else size_line(said))
         return
+    if shrink is not None:
+        from foreword.runs.shrink import shrunk
+
+        twin = shrunk(recipe, size, given, vocabulary, shrink)
+        chosen = twin.recipe
+        if not as_json:
+            print(twin.line())
     found = planned(
         chosen, vocabulary, hardware, sources, probe, devices if devices != Devices() or processes else None
     )
