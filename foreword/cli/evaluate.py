@@ -73,16 +73,22 @@ def evaluate(
     from foreword.vectors.words import is_vectors
 
     if is_vectors(Path(models[0])):
-        return ask_vectors(models, data, limit, examples, show_prompt, split).show(as_json)
+        ask_vectors(models, data, limit, examples, show_prompt, split).show(as_json)
+        return
     refuse_others(models)
     if WRITING in models:
-        return about_writing(models, data, split, documents, column, limit, seed).show(as_json)
+        about_writing(models, data, split, documents, column, limit, seed).show(as_json)
+        return
     words = sort_words(models)
     models_there(*words.models)
     of_text: dict[str, object] = {"--stride": stride, "--mix": mix, "--charge-ends": charge_ends, "--dynamic": dynamic}
     of_text |= {"--split": split, "--workers": workers, "--cluster": cluster}
-    of_tasks: dict[str, object] = {"--shots": shots is not None, "--examples": examples}
-    of_tasks |= {"--show-prompt": show_prompt, "--overlap": overlap}
+    of_tasks = {
+        "--shots": shots is not None,
+        "--examples": examples,
+        "--show-prompt": show_prompt,
+        "--overlap": overlap,
+    }
     refuse("tasks" if words.tasks else "bits", of_text if words.tasks else of_tasks)
     if not words.models:
         raise typer.BadParameter("give at least one run or model folder")
@@ -91,7 +97,8 @@ def evaluate(
         from foreword.evaluate.prompted import PromptingSettings
 
         how = PromptingSettings(shots, seed, limit, examples, show_prompt, precision, overlap)
-        return ask_tasks(words, data, how).show(as_json)
+        ask_tasks(words, data, how).show(as_json)
+        return
     from foreword.basics.shards import Workers
     from foreword.evaluate import bits_report
     from foreword.evaluate.held_out import Corpus
