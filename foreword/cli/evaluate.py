@@ -79,16 +79,11 @@ def evaluate(
     if WRITING in models:
         about_writing(models, data, split, documents, column, limit, seed).show(as_json)
         return
-    words = sort_words(models)
-    models_there(*words.models)
+    models_there(*(words := sort_words(models)).models)
     of_text: dict[str, object] = {"--stride": stride, "--mix": mix, "--charge-ends": charge_ends, "--dynamic": dynamic}
     of_text |= {"--split": split, "--workers": workers, "--cluster": cluster}
-    of_tasks = {
-        "--shots": shots is not None,
-        "--examples": examples,
-        "--show-prompt": show_prompt,
-        "--overlap": overlap,
-    }
+    of_tasks: dict[str, object] = {"--shots": shots is not None, "--examples": examples}
+    of_tasks |= {"--show-prompt": show_prompt, "--overlap": overlap}
     refuse("tasks" if words.tasks else "bits", of_text if words.tasks else of_tasks)
     if not words.models:
         raise typer.BadParameter("give at least one run or model folder")
