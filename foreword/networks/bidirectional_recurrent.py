@@ -18,6 +18,7 @@ class BidirectionalRecurrentSpec(RecurrentSpec):
 
     kind: Literal["bidirectional_recurrent"] = "bidirectional_recurrent"  # type: ignore[assignment]
     abilities: ClassVar[frozenset[str]] = frozenset({"embed"})
+    reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
 
     def build(self, vocabulary: Vocabulary) -> BidirectionalRecurrent:  # type: ignore[override]
         return BidirectionalRecurrent(self, vocabulary)
