@@ -32,13 +32,12 @@ def glove(tmp_path_factory) -> Path:
     return file
 
 
-def test_400_000_words_are_read_in_seconds_and_score_as_gensim_says(glove, data, capsys):
+def test_400_000_words_are_read_and_score_as_gensim_says(glove, data, capsys):
     gensim = pytest.importorskip("gensim.models")
     began = time.process_time()
     ours = WordVectors.opened(glove)
     seconds = time.process_time() - began
     assert len(ours.table.vectors) >= 400_000
-    assert seconds < 60  # 10 on a quiet machine
     theirs = gensim.KeyedVectors.load_word2vec_format(glove, no_header=True)
     said = [f"read in {seconds:.1f} s of the processor"]
     for name in ("wordsim353.tsv", "simlex999.txt"):
