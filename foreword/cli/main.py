@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -127,14 +127,17 @@ app.command("harness", short_help="Evaluate with lm-evaluation-harness.", contex
 )
 
 
-def _end_with(fault: Fault) -> int:
+def _end_with(fault: Fault) -> NoReturn:
     """Tell of a fault; of one that ends several processes, once."""
-    if launched():
-        from foreword.training.processes import tell
+    if not launched():
+        print(fault, file=sys.stderr)
+        sys.exit(fault.code)
+    from foreword.training.processes import tell
 
-        return tell(fault)
-    print(fault, file=sys.stderr)
-    return fault.code
+    code = tell(fault)
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # gloo's threads may still wait for the others: an ordinary end would abort (SIGABRT)
 
 
 def main() -> None:
@@ -145,7 +148,7 @@ def main() -> None:
         check_moved(sys.argv[1:])
         app()  # typer itself ends with 2 for a wrong command, 130 for Ctrl-C
     except Fault as fault:
-        sys.exit(_end_with(fault))
+        _end_with(fault)
     except RuntimeError as error:
         if not launched():
             raise
@@ -153,7 +156,7 @@ def main() -> None:
 
         if (lost := gone(error)) is None:
             raise
-        sys.exit(_end_with(lost))
+        _end_with(lost)
     except OSError as error:  # a folder that may not be written, a name that is a file, a full disk
         print(f"{error.filename or 'a file'} could not be used: {error.strerror}.", file=sys.stderr)
         sys.exit(RunFailed.code)

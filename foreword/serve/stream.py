@@ -91,4 +91,4 @@ class EventStream(Response):
 
 
 def event(piece: JsonObject) -> bytes:
-    return b"data: " + json.dumps(piece, ensure_ascii=False).encode("utf-8", "replace") + b"\n\n"
+    return b"data: " + json.dumps(piece).encode("ascii") + b"\n\n"  # some clients take U+2028 for the end of a line

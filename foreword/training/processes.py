@@ -133,6 +133,13 @@ def tell(fault: Fault) -> int:
         announced = own
     if announced == own:
         print(f"rank {rank()}: {fault}" if rank() else fault, file=sys.stderr, flush=True)
+    with contextlib.suppress(
+        dist.DistError, RuntimeError, OSError
+    ):  # the first may keep the store: it stays until all have read
+        if _store is not None and rank():
+            _store.set(f"heard/{rank()}", "")
+        elif _store is not None:
+            _store.wait([f"heard/{other}" for other in range(1, int(os.environ["WORLD_SIZE"]))], TELLING)
     return int(announced.split()[1])
 
 
