@@ -360,6 +360,8 @@ def _type(annotation: Any) -> str:
     origin, inside = typing.get_origin(annotation), typing.get_args(annotation)
     if origin is typing.Literal:
         return " or ".join(f"`{_written(value)}`" for value in inside)
+    if origin is typing.Annotated:  # the range of a number is said when it is left
+        return _type(inside[0])
     if origin is list or (origin is tuple and inside[-1] is ...):
         return f"list of {_type(inside[0])}"
     if origin is tuple:

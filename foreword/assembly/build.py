@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from foreword.assembly.recipe import Recipe, kind
-from foreword.basics.messages import Fault
+from foreword.basics.messages import Fault, thousands
 from foreword.networks.base import Model, Network, NetworkSpec
 from foreword.networks.ngrams import WithNgrams
 from foreword.tokens.store import TokenStore
@@ -16,13 +16,28 @@ from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.units import PLURALS, UnitsSpec
 from foreword.tokens.vocabulary import Vocabulary
 from foreword.training.learner import LearnedModel
+from foreword.training.memory import free_memory
 
 
 def model_for(recipe: Recipe, vocabulary: Vocabulary) -> LearnedModel:
     """A network with its heads, or a count model, before it has learned anything."""
     if isinstance(recipe.network, NetworkSpec):
+        if not torch.empty(0).is_meta:  # who asks for a shape alone needs no memory
+            with torch.random.fork_rng(devices=[]):
+                check_fits(shape_of(recipe, vocabulary), recipe.name)
         return network_for(recipe, vocabulary)
     return recipe.network.build(vocabulary)
+
+
+def check_fits(shape: Model, name: str) -> None:
+    """Weights that the memory cannot hold are refused before any of them is drawn."""
+    needed, free = sum(weight.nbytes for weight in shape.weights().values()), free_memory("cpu")
+    if needed > free:
+        raise Fault(
+            f"{name}: its {thousands(shape.parameter_count())} parameters take {needed / 1e9:,.1f} GB; "
+            f"{free / 1e9:,.1f} GB are free here.",
+            f"foreword plan {name}  says what every size needs; a smaller one: --size laptop, or --set network.KEY=VALUE.",
+        )
 
 
 def network_for(recipe: Recipe, vocabulary: Vocabulary) -> Model:
@@ -55,6 +70,8 @@ def blank_model(recipe: Recipe, vocabulary: Vocabulary, device: str = "cpu") -> 
 
 def blank_network(recipe: Recipe, vocabulary: Vocabulary, device: str = "cpu") -> Model:
     made = shape_of(recipe, vocabulary)
+    if device == "cpu":
+        check_fits(made, recipe.name)
     if any(buffer.is_meta for buffer in made.computed()):
         with torch.random.fork_rng(
             devices=[]

@@ -15,6 +15,7 @@ from foreword.basics.sections import Written, construct
 if TYPE_CHECKING:
     from foreword.assembly.recipe import Recipe
 
+SECTIONS = ("network", "head", "objective", "batches", "tokenizer", "training")
 DEEPEST = 3  # generations of `extends`: more cannot be read at a glance
 
 
@@ -24,6 +25,7 @@ def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool
     path: Path | None = find(name)
     while path is not None:
         values, lines = toml.read(path)
+        _check_form(values, lines, shown(path))
         chain.append((path, values, lines))
         parent = values.get("extends", "")
         if len(chain) > DEEPEST + 1 or any(path == earlier for earlier, _, _ in chain[:-1]):
@@ -55,18 +57,37 @@ def written(name: str, size: str = "", settings: Sequence[str] = (), named: bool
     return merged
 
 
+def _check_form(values: JsonObject, lines: dict[toml.Path_, int], source: str) -> None:
+    """What must be a table is one, before anything is laid over anything; the rest is for the parts to say."""
+    wrong: list[tuple[toml.Path_, str]] = []
+    if not isinstance(values.get("extends", ""), str):
+        wrong.append((("extends",), "this is the name of one recipe."))
+    tables: dict[toml.Path_, Any] = {(section,): values.get(section, {}) for section in SECTIONS}
+    sizes = values.get("sizes", {})
+    tables[("sizes",)] = sizes
+    for size, given in sizes.items() if isinstance(sizes, dict) else ():
+        if given is not False:  # a size that is switched off
+            tables[("sizes", size)] = given
+            tables |= {("sizes", size, name): given.get(name, {}) for name in SECTIONS if isinstance(given, dict)}
+    wrong += [(path, f"this must be a section: [{'.'.join(path)}].") for path, one in tables.items() if _flat(one)]
+    if wrong:
+        raise Faults(Fault(what, where=f"{source}:{lines.get(path, 1)}  {'.'.join(path)}") for path, what in wrong)
+
+
+def _flat(value: Any) -> bool:
+    return not isinstance(value, dict)
+
+
 def _lay_shared_sizes(merged: Written, values: JsonObject, lines: dict[toml.Path_, int]) -> None:
     """A size that is `like` one of recipes/sizes begins with what stands there."""
     for size, given in values.get("sizes", {}).items():
         if not isinstance(given, dict) or "like" not in given:
             continue
         lines.pop(("sizes", size, "like"), None)
-        path = RECIPES / "sizes" / f"{given.pop('like')}.toml"
-        if not path.is_file():
-            known = sorted(other.stem for other in path.parent.glob("*.toml"))
-            raise Fault(
-                f"there is no size {path.stem!r} to be like.{did_you_mean(path.stem, known)} Sizes: {', '.join(known)}."
-            )
+        like, known = str(given.pop("like")), {path.stem: path for path in sorted((RECIPES / "sizes").glob("*.toml"))}
+        if like not in known:
+            raise Fault(f"there is no size {like!r} to be like.{did_you_mean(like, known)} Sizes: {', '.join(known)}.")
+        path = known[like]
         shared, places = toml.read(path)
         merged.lay_over(
             {"sizes": {size: shared}}, {("sizes", size, *key): f"{shown(path)}:{line}" for key, line in places.items()}
@@ -95,9 +116,7 @@ def _parent(name: str, child: Path) -> Path:
 
 def _complete(values: JsonObject) -> bool:
     """A saved recipe is already resolved: it tells its parent but needs nothing from it, since every section says its kind."""
-    return all(
-        "kind" in values.get(section, {}) for section in ("network", "objective", "batches", "tokenizer", "training")
-    )
+    return all("kind" in values.get(section, {}) for section in SECTIONS if section != "head")
 
 
 def load(name: str, size: str = "", settings: Sequence[str] = (), named: bool = True) -> Recipe:
@@ -107,6 +126,9 @@ def load(name: str, size: str = "", settings: Sequence[str] = (), named: bool = 
 
 def from_values(values: JsonObject, source: str, settings: Sequence[str] = ()) -> Recipe:
     """A recipe from plain values (a model folder's config), checked in the same way. Its dotted kinds import nothing."""
+    if _flat(values) or toml.deeper_than(toml.DEEPEST, values):
+        raise Fault("what stands there is no recipe.", where=source)
+    _check_form(values, {}, source)
     merged = Written()
     merged.lay_over(values, {(key,): source for key in values})
     lay_settings(merged, settings)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import ClassVar
+from typing import Annotated, ClassVar
 
-from pydantic import SerializeAsAny, ValidationInfo, field_validator
+from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
 from foreword import batches, counts, networks, objectives, parts, tokens, training, vectors
 from foreword.basics.files import JsonObject
@@ -24,6 +24,10 @@ from foreword.vectors.table import VectorTableSpec
 NETWORKS = Registry(
     "network", {**networks.KINDS.places, **networks.OVER.places, **counts.KINDS.places, **vectors.KINDS.places}
 )
+# a run is named after its recipe: a name is one part of a path, and stays where it is put
+_NAME = r"[^\s/\\.\x00-\x1f]([^/\\\x00-\x1f]*[^\s/\\\x00-\x1f])?"
+Name = Annotated[str, Field(pattern=f"^{_NAME}$", max_length=100)]
+MaybeName = Annotated[str, Field(pattern=f"^({_NAME})?$", max_length=100)]
 CUTS = Registry("cut", {**batches.CUTS.places, **vectors.CUTS.places, **batches.LABELLED.places})
 
 
@@ -38,10 +42,10 @@ class Recipe(Spec):
         "tokenizer": tokens.KINDS,
         "training": training.KINDS,
     }
-    name: str
+    name: Name
     paper: str = ""
     extends: str = ""
-    size: str = ""
+    size: MaybeName = ""
     network: SerializeAsAny[NetworkSpec | CountSpec | VectorTableSpec]
     head: SerializeAsAny[HeadSpec] | None = None  # count models have none: they answer for themselves
     objective: SerializeAsAny[Objective]

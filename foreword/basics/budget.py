@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from foreword.basics.messages import Fault
 
+MOST = 1e18  # of steps, tokens or seconds: thirty billion years
 _SCALE = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "B": 1e9}
 _CLOCK = {"s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0}
 _FORM = re.compile(
@@ -35,6 +36,8 @@ class Budget:
         amount = float(number.replace(",", "").replace("_", "")) * _SCALE[scale]
         if amount <= 0:
             raise Fault(f"{text!r} is not a budget: it must be more than nothing.")
+        if amount > MOST:
+            raise Fault(f"{str(text)[:40]!r} is not a budget: nobody has that much time.", f"At most {MOST:.0e}.")
         if (clock := (word or "").removeprefix("core-")) in _CLOCK:
             return Budget(amount * _CLOCK[clock], "seconds", str(text), clock != word)
         unit = "tokens" if word and word.startswith("tok") else "epochs" if word and word.startswith("e") else "steps"

@@ -14,6 +14,15 @@ from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.spec import Spec
 
+LIMITS = {  # pydantic's names of what a number broke
+    "greater_than_equal": "at least {}",
+    "greater_than": "more than {}",
+    "less_than_equal": "at most {}",
+    "less_than": "below {}",
+    "finite_number": "a finite number",
+}
+LONGEST = 80  # characters of a value that are repeated to who wrote it
+
 
 @dataclass
 class Written:
@@ -159,4 +168,15 @@ def _words(problem: Any, cls: type[Spec]) -> str:
         return f"there is no setting {name!r} here.{did_you_mean(name, known)} Settings: {', '.join(known)}."
     if problem["type"] == "missing":
         return f"{name} is not given."
-    return f"{problem['msg']} (it says {given!r})"
+    if problem["type"] in LIMITS:
+        named = next(str(part) for part in reversed(problem["loc"]) if isinstance(part, str))
+        limit = LIMITS[problem["type"]].format(*problem.get("ctx", {}).values())
+        return f"{named} must be {limit} (it says {_shortened(given)})."
+    if problem["type"] == "string_pattern_mismatch":
+        return f"{name} cannot be {_shortened(given)}: it is the name of a folder too, without / and not beginning with a dot."
+    return f"{problem['msg']} (it says {_shortened(given)})"
+
+
+def _shortened(given: Any) -> str:
+    said = repr(given)
+    return said if len(said) <= LONGEST else f"{said[:LONGEST]}..."

@@ -6,12 +6,17 @@ import hashlib
 
 import numpy as np
 
+from foreword.basics.messages import Fault
+
 _MASK = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 
 def chance(*numbers: int) -> np.random.Generator:
     """A generator that depends on these numbers and nothing else."""
-    key = hashlib.blake2b(np.asarray(numbers, np.int64).tobytes(), digest_size=16).digest()
+    try:
+        key = hashlib.blake2b(np.asarray(numbers, np.int64).tobytes(), digest_size=16).digest()
+    except OverflowError as error:
+        raise Fault(f"{max(numbers, key=abs)} is no seed: it has to fit in 64 bits.") from error
     return np.random.Generator(np.random.Philox(key=np.frombuffer(key, np.uint64)))
 
 

@@ -22,7 +22,9 @@ def of_kind(part: object, kind: type[Kind]) -> Kind:
 class Spec(BaseModel):
     """The settings of one part. A recipe section with the same keys becomes exactly this object."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), arbitrary_types_allowed=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", protected_namespaces=(), arbitrary_types_allowed=True, allow_inf_nan=False
+    )
 
     chosen: ClassVar[Mapping[str, Registry]] = {}  # fields that hold another part, chosen by its `kind` from a table
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from foreword.basics.files import JsonObject
+from foreword.basics.files import UNREADABLE, JsonObject, nested_or_long
 from foreword.basics.messages import Fault
 
 Path_ = tuple[str, ...]
+DEEPEST = 32  # tables in tables; a recipe has five
 _HEADER = re.compile(r"^\s*\[(\[?)\s*([^\[\]]+?)\s*\]\]?\s*(?:#.*)?$")
 _KEY = re.compile(r"^\s*([A-Za-z0-9_\-.\"']+)\s*=")
 
@@ -29,6 +30,10 @@ def read(path: Path) -> tuple[JsonObject, dict[Path_, int]]:
     except tomllib.TOMLDecodeError as error:
         line = re.search(r"line (\d+)", str(error))
         raise Fault(f"not valid TOML: {error}.", where=f"{path}:{line.group(1) if line else 1}") from error
+    except UNREADABLE as error:
+        raise Fault(f"not valid TOML: {nested_or_long(error)}.", where=str(path)) from error
+    if deeper_than(DEEPEST, values):
+        raise Fault(f"not a recipe: sections are nested more than {DEEPEST} deep.", where=str(path))
     return values, dict(_lines(text))
 
 
@@ -54,6 +59,17 @@ def value(text: str) -> object:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
         return text
+    except UNREADABLE as error:
+        raise Fault(f"{text[:40]}...: {nested_or_long(error)}.") from error
+
+
+def deeper_than(depth: int, value: Any) -> bool:
+    """Whether tables and lists stand in each other more often than that; found level by level, not by recursion."""
+    level = [value]
+    for _ in range(depth):
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+        level = [inner for inner in level if isinstance(inner, (dict, list))]
+    return bool(level)
 
 
 def write(values: JsonObject) -> str:

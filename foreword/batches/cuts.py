@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import Field, PrivateAttr
 
 from foreword.basics.messages import Fault, thousands
+from foreword.basics.numbers import Size
 from foreword.basics.seeds import number_of
 from foreword.basics.spec import Spec
 from foreword.batches.row import Row
@@ -46,7 +47,7 @@ class RowSize(NamedTuple):
 class Cut(Spec):
     """How rows are made. `length`: positions that the network reads of a row; its context by default."""
 
-    length: int | None = None
+    length: Size | None = None
     marks: ClassVar[tuple[str, ...]] = ()  # what the store must know about its tokens
     carries: ClassVar[bool] = False  # rows go on where those of the batch before ended
     ragged: ClassVar[bool] = False  # rows differ in length
@@ -157,7 +158,7 @@ class Runs(Cut):
     """The whole text in order, once per epoch, in runs of `length` tokens: for models that count."""
 
     kind: Literal["runs"] = "runs"
-    length: int | None = 65536
+    length: Size | None = 65536
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> RunCutter:
         self.needs(store, 2, "counting")

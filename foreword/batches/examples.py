@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size
 from foreword.batches.cuts import Cut, Cutter
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.row import Row
@@ -22,10 +23,7 @@ class Examples(Cut):
     ragged: ClassVar[bool] = True
     keep: Literal["head", "tail", "all"] = "head"  # which end of a text that is too long is read; all: it is refused
     windows: bool = False  # classes of a long text: all of it in windows, and the mean of what they say
-    stride: int | None = None  # tokens from one window to the next; half of what fits by default
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [("stride", f"stride must be at least 1 (it says {self.stride}).")] if (self.stride or 1) < 1 else []
+    stride: Size | None = None  # tokens from one window to the next; half of what fits by default
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> Cutter:
         raise Fault(

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size
 from foreword.batches.cuts import Cut
 from foreword.batches.row import Row
 from foreword.batches.sentence_pairs import with_sentences
@@ -22,7 +23,7 @@ class Triples(Cut):
     """
 
     kind: Literal["triples"] = "triples"
-    length: int | None = 30
+    length: Size | None = 30
     marks: ClassVar[tuple[str, ...]] = ("sentence_end",)
     ragged: ClassVar[bool] = True
     texts: ClassVar[int] = 3
@@ -38,9 +39,9 @@ class Excerpts(Cut):
     """
 
     kind: Literal["excerpts"] = "excerpts"
-    length: int | None = 32
-    sentences: int = 8
-    excerpts: int = 8
+    length: Size | None = 32
+    sentences: Size = 8
+    excerpts: Size = 8
     marks: ClassVar[tuple[str, ...]] = ("sentence_end",)
     ragged: ClassVar[bool] = True
 

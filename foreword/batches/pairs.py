@@ -8,6 +8,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size
 from foreword.basics.progress import say
 from foreword.basics.seeds import Permutation, chance
 from foreword.batches.cuts import Cut
@@ -22,11 +23,7 @@ class Pairs(Cut):
     kind: Literal["pairs"] = "pairs"
     marks: ClassVar[tuple[str, ...]] = (SKIPPED,)
     ragged: ClassVar[bool] = True
-    tokens: int | None = None  # a batch holds at most so many places of sources, and of targets; None: batch_size rows
-
-    def faults(self) -> list[tuple[str, str]]:
-        wrong = self.tokens is not None and self.tokens < 1
-        return [("tokens", f"tokens must be at least 1 (it says {self.tokens}).")] if wrong else []
+    tokens: Size | None = None  # a batch holds at most so many places of sources, and of targets; None: batch_size rows
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> PairCutter:
         self.needs(store, 2, "one pair")

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Whole
 from foreword.basics.seeds import chance
 from foreword.batches.cuts import Cut
 from foreword.batches.row import Row
@@ -25,7 +26,7 @@ class PairsWithMemory(Cut):
     marks: ClassVar[tuple[str, ...]] = ("sentence_end",)
     carries: ClassVar[bool] = True
     texts: ClassVar[int] = 2
-    reuse: int | None = None  # positions, from the first of a row, that the next row remembers; half of them by default
+    reuse: Whole | None = None  # positions, from the first of a row, that the next remembers; half of them by default
     reversed_half: bool = True  # half of the lanes read the text from its end
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> PairsWithMemoryCutter:

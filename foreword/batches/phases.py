@@ -6,6 +6,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from foreword.basics.numbers import Size, Whole
 from foreword.basics.spec import Spec
 from foreword.batches.cuts import Cutter
 from foreword.batches.row import Row
@@ -14,9 +15,9 @@ from foreword.batches.row import Row
 class Phase(Spec):
     """The steps up to `until`, in which rows have this length; those after the last phase are as the recipe says."""
 
-    length: int  # positions that the network reads of a row; at most the recipe's
-    until: float | int  # a share of a budget in steps (0.9), or a step (900000)
-    batch_size: int | None = None  # rows of a batch; the recipe's by default
+    length: Size  # positions that the network reads of a row; at most the recipe's
+    until: float | Whole  # a share of a budget in steps (0.9), or a step (900000)
+    batch_size: Size | None = None  # rows of a batch; the recipe's by default
 
     def end(self, steps: float) -> int:
         """The first step that is no longer in it, of so many."""

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size
 from foreword.basics.seeds import chance
 from foreword.batches.cuts import Cut
 from foreword.batches.full_sentences import documents, whole_sentences
@@ -22,7 +23,7 @@ class Reordering(Cut):
     kind: Literal["reordering"] = "reordering"
     marks: ClassVar[tuple[str, ...]] = ("sentence_end",)
     ragged: ClassVar[bool] = True
-    pieces: int = 3  # at most; as many as are equally likely
+    pieces: Size = 3  # at most; as many as are equally likely
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> ReorderingCutter:
         self.needs(store, 16, "a paragraph")

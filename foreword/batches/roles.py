@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Share, Size
 from foreword.basics.seeds import chance
 from foreword.batches.cuts import Cutter, Shuffled
 from foreword.batches.row import Row
@@ -21,8 +22,8 @@ class PairsAndDialogues(SentencePairs):
     """Of a store of text, sentence pairs; of a store of dialogues, rows of turns. A mixture of both gives both."""
 
     kind: Literal["pairs_and_dialogues"] = "pairs_and_dialogues"  # type: ignore[assignment]
-    turns: int = 3  # of a dialogue in one row, at most
-    fake: float = 0.5  # share of dialogues with a turn of another one in place of its own
+    turns: Size = 3  # of a dialogue in one row, at most
+    fake: Share = 0.5  # share of dialogues with a turn of another one in place of its own
 
     def over(self, store: TokenStore, batch_size: int, seed: int) -> Cutter:  # type: ignore[override]
         if SKIPPED not in store.marks:

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal, TypeVar
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Share
 from foreword.basics.seeds import chance
 from foreword.batches.cuts import ShuffledCut
 from foreword.batches.row import Row
@@ -29,7 +30,7 @@ class SentencePairs(ShuffledCut):
     of: Literal["segments", "sentences"] = (
         "segments"  # each text has many sentences, or one (Liu et al. 2019, section 4.2)
     )
-    short: float = 0.1  # share of segments that are shorter than they could be, so that short inputs are known
+    short: Share = 0.1  # share of segments that are shorter than they could be, so that short inputs are known
 
     @property
     def fills(self) -> bool:  # type: ignore[override]

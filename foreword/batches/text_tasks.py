@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import SerializeAsAny
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Whole
 from foreword.basics.registry import Registry
 from foreword.basics.seeds import Permutation, number_of
 from foreword.batches import CUTS
@@ -34,7 +35,7 @@ class TextTasks(Cut):
     whole_batches: ClassVar[bool] = True
     names: list[str]
     tasks: list[SerializeAsAny[Cut]]
-    steps: list[list[int]]
+    steps: list[list[Whole]]
 
     def faults(self) -> list[tuple[str, str]]:
         found = [(f"tasks.{i}.{name}", what) for i, task in enumerate(self.tasks) for name, what in task.faults()]

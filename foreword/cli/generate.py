@@ -38,7 +38,7 @@ def generate(
     top_p: Annotated[float, typer.Option(help="Choose among the likeliest that together have this probability.")] = 1.0,
     repetition_penalty: Annotated[float, typer.Option(help="Above 1: what was said becomes less likely.")] = 1.0,
     stop: Annotated[list[str] | None, typer.Option(help="Stop before this text. May be repeated.")] = None,
-    n: Annotated[int, typer.Option("-n", "--n", help="Samples per prompt.")] = 1,
+    n: Annotated[int, typer.Option("-n", "--n", min=1, max=10_000, help="Samples per prompt.")] = 1,
     seed: Annotated[int, typer.Option(help="The same seed gives the same text.")] = 0,
     clamp: Annotated[
         list[str] | None,

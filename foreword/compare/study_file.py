@@ -27,6 +27,7 @@ from foreword.assembly import catalogue
 from foreword.basics import toml
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault, Faults
+from foreword.basics.numbers import Seed
 from foreword.basics.progress import say
 from foreword.basics.sections import Written, construct
 from foreword.basics.spec import Spec
@@ -65,7 +66,7 @@ class StudySpec(Spec):
     data: str = ""  # the folder of a known task's data; of training, a store or text
     out: str = ""
     seeds: int = Field(5, ge=1)
-    seed: int = 0  # the first
+    seed: Seed = 0  # the first
     vary: JsonObject = {}  # settings of the recipe, with several values each
     set: JsonObject = {}  # settings of the recipe, the same for all runs
     jobs: int | None = Field(None, ge=1)  # runs in parallel; None: measured

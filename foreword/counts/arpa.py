@@ -15,6 +15,7 @@ import numpy as np
 
 from foreword.basics.files import write_atomically
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Order
 from foreword.counts.back_off import BackOff
 from foreword.counts.model import CountSpec
 from foreword.counts.trie import Trie
@@ -143,7 +144,7 @@ class BackOffTable(CountSpec):
     """Back-off tables that were made elsewhere, of n-grams up to `order`: an ARPA file."""
 
     kind: Literal["arpa"] = "arpa"
-    order: int
+    order: Order
 
     def build(self, vocabulary: Vocabulary) -> ArpaModel:
         return ArpaModel(vocabulary, self.order, [])
@@ -172,6 +173,11 @@ class ArpaModel(BackOff):
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         super().restore(arrays)
         self.pieces = arrays["pieces"].tobytes().decode("utf-8", "surrogateescape").split("\n")
+
+
+ROUNDED = 1e-3  # log10 of a probability of 1 that was rounded up when it was written
+LARGEST = 99  # log10 of a back-off weight: KenLM's smallest probability is 10^-99
+DIGITS = 18
 
 
 class _Lines:
@@ -263,6 +269,8 @@ def _promises(lines: _Lines) -> list[int]:
             raise lines.fault(
                 f"'ngram {len(promised) + 1}=<count>' was expected here, not {line.decode(errors='replace').strip()!r}."
             )
+        if len(count.strip()) > DIGITS or int(count) > lines.path.stat().st_size:  # an n-gram takes several bytes
+            raise lines.fault(f"{count.decode().strip()[:DIGITS]} {len(promised) + 1}-grams do not fit into this file.")
         promised.append(int(count))
     raise lines.fault("the file ends inside its header.", "It may have been cut short.")
 
@@ -287,9 +295,14 @@ def _rows(lines: _Lines, level: int, count: int) -> Iterator[tuple[float, list[b
         if not level < len(fields) < level + 3:
             raise lines.fault(f"a {level}-gram has {level + 1} or {level + 2} fields; this line has {len(fields)}.")
         try:
-            yield float(fields[0]), fields[1 : level + 1], float(fields[level + 1]) if len(fields) > level + 1 else 0.0
+            p, weight = float(fields[0]), float(fields[level + 1]) if len(fields) > level + 1 else 0.0
         except ValueError as error:
             raise lines.fault(f"a number was expected: {error}.") from error
+        if not p <= ROUNDED:
+            raise lines.fault(f"{p:g} is no log10 of a probability: at most 0.")
+        if not weight <= LARGEST:
+            raise lines.fault(f"{weight:g} is no log10 of a back-off weight: at most {LARGEST}.")
+        yield p, fields[1 : level + 1], weight
 
 
 def _read_level(lines: _Lines, level: int, count: int, ids: dict[bytes, int], model: ArpaModel) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from foreword.basics.numbers import Order
 from foreword.counts.back_off import TrieModel, logarithm
 from foreword.counts.model import CountModel, CountSpec
 from foreword.counts.trie import SHORTER, Trie, count_ngrams, known
@@ -25,7 +26,7 @@ class NGram(CountSpec):
     """
 
     kind: Literal["ngram"] = "ngram"
-    order: int
+    order: Order
     add: float | Literal["fitted"] = "fitted"
 
     def faults(self) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import SerializeAsAny
 
 from foreword.basics.columns import Column
+from foreword.basics.numbers import NotNegative, Order, Size, Whole
 from foreword.basics.registry import Registry
 from foreword.counts import SMOOTHINGS, estimation
 from foreword.counts.back_off import BackOff
@@ -35,11 +36,11 @@ class SmoothedNGram(CountSpec):
 
     chosen: ClassVar[Mapping[str, Registry]] = {"smoothing": SMOOTHINGS}
     kind: Literal["smoothed_ngram"] = "smoothed_ngram"
-    order: int = 5
+    order: Order = 5
     smoothing: SerializeAsAny[Smoothing] = KneserNey()
-    prune: list[int] = [0]
-    entropy: float = 0.0
-    quantize: int | None = None  # bits of a probability, such as 8; they still sum to one. None: exact
+    prune: list[Whole] = [0]
+    entropy: NotNegative = 0.0
+    quantize: Size | None = None  # bits of a probability, such as 8; they still sum to one. None: exact
     hashed: bool | None = None  # n-grams are found by hashing instead of halving: faster, and 8 more bytes for each
 
     def faults(self) -> list[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from foreword.basics.numbers import Size, Whole
 from foreword.basics.progress import say
 from foreword.basics.spec import Spec
 from foreword.counts.deleted_interpolation import HeldOut, fitted_shares, shares_of, weights_of
@@ -90,7 +91,7 @@ class Katz(Smoothing):
     interpolated: ClassVar[bool] = False
     most: ClassVar[int] = 9
     kind: Literal["katz"] = "katz"
-    discounted: int = 5
+    discounted: Whole = 5
 
     def faults(self) -> list[tuple[str, str]]:
         if 1 <= self.discounted < self.most:
@@ -129,7 +130,7 @@ class JelinekMercer(Smoothing):
     """
 
     kind: Literal["jelinek_mercer"] = "jelinek_mercer"
-    buckets: int = 20
+    buckets: Size = 20
     weights: list[float] | Literal["fitted"] = "fitted"
 
     def faults(self) -> list[tuple[str, str]]:

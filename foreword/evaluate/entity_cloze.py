@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from foreword.basics.files import parse_json
 from foreword.basics.messages import Fault
 from foreword.batches.by_length import by_length
 from foreword.networks.base import Inputs, Model
@@ -42,10 +43,10 @@ def is_cloze(path: Path) -> bool:
     """Whether a file is one of texts with entities."""
     if path.suffix != ".jsonl" or not path.is_file():
         return False
-    with path.open(encoding="utf-8") as file:
+    with path.open(encoding="utf-8", errors="replace") as file:
         first = next((line for line in file if line.strip()), "")
     try:
-        row = json.loads(first)
+        row = parse_json(first)
     except json.JSONDecodeError:
         return False
     return isinstance(row, dict) and any(name in row for name in ENTITIES)

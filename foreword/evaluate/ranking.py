@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from foreword.basics.files import parse_json
 from foreword.basics.messages import Fault
 from foreword.report import Report, Section, Table, Text
 from foreword.tasks import user_files
@@ -36,7 +36,7 @@ def is_candidates(path: Path) -> bool:
     with path.open(encoding="utf-8", errors="replace") as lines:
         first = next((line for line in lines if line.strip()), "")
     try:
-        row = json.loads(first)
+        row = parse_json(first)
     except ValueError:
         return False
     return isinstance(row, dict) and "query" in row and Ranking.from_columns(Columns([row], True)) is not None

@@ -3,7 +3,8 @@ so that every tensor is accounted for by name. Nothing is ever unpickled and no 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -17,8 +18,9 @@ from foreword.assembly import loader
 from foreword.assembly.build import blank_model, blank_network, shape_of
 from foreword.assembly.recipe import Recipe, kind
 from foreword.basics.array_file import write_safetensors
-from foreword.basics.files import JsonObject, read_json, write_json, write_text
+from foreword.basics.files import JsonObject, read_json_object, write_json, write_text
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import MOST
 from foreword.basics.progress import say
 from foreword.exchange import (
     bert,
@@ -178,13 +180,13 @@ def read(folder: Path) -> LoadedFolder:
             f"{folder} is not a model: it has no config.json.",
             "Give a run (runs/NAME), its model folder, or a Hugging Face directory.",
         )
-    config = read_json(folder / "config.json")
+    config = read_json_object(folder / "config.json")
     tensors = read_tensors(folder)
     tokenizer = _tokenizer(folder)
     model_type = config.get("model_type", "")
     if model_type == OWN:
         return _read_own(folder, config, tensors, tokenizer)
-    if model_type not in FAMILIES:
+    if not isinstance(model_type, str) or model_type not in FAMILIES:
         known = ", ".join(FAMILIES)
         raise Fault(
             f"{folder} holds a model of type {model_type!r}, which Foreword does not read.", f"Types it reads: {known}."
@@ -200,16 +202,20 @@ def _tokenizer(folder: Path) -> Tokenizer | None:
 def _read_own(
     folder: Path, config: JsonObject, tensors: dict[str, Tensor], tokenizer: Tokenizer | None
 ) -> LoadedFolder:
-    own = config.get("foreword", {})
-    if own.get("format") != FORMAT:
-        raise Fault(
-            f"{folder} is written in format {own.get('format')}; this version of Foreword reads format {FORMAT}."
-        )
+    own = config.get("foreword")
+    number = own.get("format") if isinstance(own, dict) else None
+    if not isinstance(own, dict) or number != FORMAT:
+        raise Fault(f"{folder} is written in format {number}; this version of Foreword reads format {FORMAT}.")
     if tokenizer is None:
         raise Fault(f"{folder} has no tokenizer.json.", "It was part of the model when it was written; bring it back.")
-    recipe = loader.from_values(own["recipe"], str(folder / "config.json"))
+    recipe = loader.from_values(own.get("recipe", {}), str(folder / "config.json"))
     vocabulary = tokenizer.vocabulary()
-    model = blank_model(recipe, replace(vocabulary, size=own.get("vocabulary", vocabulary.size)))
+    size = own.get("vocabulary", vocabulary.size)
+    if type(size) is not int or not vocabulary.size <= size <= MOST:
+        raise Fault(
+            f"{folder / 'config.json'}: a vocabulary of {size!r} does not fit the tokenizer's {vocabulary.size:,}."
+        )
+    model = blank_model(recipe, replace(vocabulary, size=size))
     if not isinstance(model, Model):
         model.restore({name: tensor.numpy() for name, tensor in tensors.items()})
         return LoadedFolder(recipe, model, tokenizer)
@@ -220,9 +226,10 @@ def _read_own(
 def _read_family(
     folder: Path, family: Family, config: JsonObject, tensors: dict[str, Tensor], tokenizer: Tokenizer | None
 ) -> LoadedFolder:
-    if asked := family.unsupported(config):
-        raise Fault(f"{folder / 'config.json'} asks for {', '.join(asked)}, which Foreword does not have.")
-    task = tasks.settings(config, family, set(tensors))
+    with _understood(folder, family):
+        if asked := family.unsupported(config):
+            raise Fault(f"{folder / 'config.json'} asks for {', '.join(asked)}, which Foreword does not have.")
+        task = tasks.settings(config, family, set(tensors))
     if aside := {name for name in tensors if name.startswith(TASK_HEADS) and not task}:
         say(f"{folder}: only the trunk is opened; the task head ({', '.join(sorted(aside))}) is left aside.")
     tensors = {
@@ -239,9 +246,11 @@ def _read_family(
         tensors |= {f"{name}.{part}": half for part, half in enumerate(tensors.pop(name).chunk(2))}
     heads = {task["objective"]["kind"]} if task else family.heads(set(tensors))
     merged = loader.written(family.base)
-    merged.lay_over(family.settings(config, heads), {(): str(folder / "config.json")})
+    with _understood(folder, family):
+        settings = family.settings(config, heads)
+    merged.lay_over(settings, {(): str(folder / "config.json")})
     merged.lay_over(task, {(): str(folder / "config.json")})
-    merged.values["name"] = folder.name if folder.name != "model" else family.base
+    merged.values["name"] = folder.resolve().name if folder.name != "model" else family.base
     recipe = loader.from_values(merged.values, str(folder / "config.json"))
     names = family.every_name(recipe, heads)
     size = _vocabulary_size(recipe, names, tensors) or int(config.get("vocab_size", 1))
@@ -262,6 +271,16 @@ def _read_family(
     unread = {name: tensors.pop(name) for name in family.unread if name in tensors and name not in wanted}
     place(model, names, tensors, str(folder))
     return LoadedFolder(recipe, model.eval(), tokenizer, unread)
+
+
+@contextmanager
+def _understood(folder: Path, family: Family) -> Iterator[None]:
+    """A config.json of a known type that lacks a name, or says it in another form, is a fault of that file."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, ArithmeticError) as error:
+        said = f"it does not say {error}" if isinstance(error, KeyError) else str(error)
+        raise Fault(f"{folder / 'config.json'} is not a configuration of {family.model_type}: {said}.") from error
 
 
 def _vocabulary_size(recipe: Recipe, names: Sequence[Name], tensors: dict[str, Tensor]) -> int:
@@ -286,7 +305,7 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
     """Copy tensors into the model by the table; every tensor of either side must be used exactly once."""
     ours = model.weights()
     left = dict(tensors)
-    missing, misshapen = [], []
+    missing, misshapen, numberless = [], [], list[str]()
     for name in names:
         parts = [left.pop(theirs, None) for theirs in name.theirs]
         if name.heads:
@@ -315,6 +334,8 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
             target.copy_(whole[list(name.rows)] if name.rows else whole)
             for part, scale in zip(target.chunk(len(there)), name.scales):
                 part.mul_(scale)
+        if target.is_floating_point() and not bool(torch.isfinite(target.sum(dtype=torch.float64))):
+            numberless += name.theirs
     if missing or misshapen or left:
         total = len(tensors)
         lines = [f"{source} has {total} tensors; {total - len(left)} found a place."]
@@ -328,6 +349,11 @@ def place(model: Model, names: Sequence[Name], tensors: dict[str, Tensor], sourc
                     f"{words}: {', '.join(found[:6])}{f' and {len(found) - 6} more' if len(found) > 6 else ''}."
                 )
         raise Fault(" ".join(lines), "The weights and config.json must describe the same model.")
+    if numberless:
+        raise Fault(
+            f"{source} has weights that are not numbers (NaN or infinite): {', '.join(numberless[:6])}.",
+            "Its training diverged, or the file is damaged: take an earlier checkpoint (RUN@STEP), or copy it again.",
+        )
 
 
 def write_tensors(folder: Path, tensors: dict[str, Tensor]) -> None:
@@ -356,7 +382,7 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
     if single.is_file():
         files = [single]
     elif index.is_file():
-        files = [folder / name for name in sorted(set(read_json(index)["weight_map"].values()))]
+        files = _shards(index)
     else:
         pickled = next((f for f in sorted(folder.glob("*.bin")) + sorted(folder.glob("*.pt"))), None)
         if pickled:
@@ -372,6 +398,24 @@ def read_tensors(folder: Path) -> dict[str, Tensor]:
                 found |= {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
         except FileNotFoundError as error:
             raise Fault(f"{file} is named by the index and is not there.") from error
-        except SafetensorError as error:
+        except (SafetensorError, OSError) as error:
             raise Fault(f"{file} cannot be read: {error}.", "It is cut short or damaged; copy it again.") from error
     return found
+
+
+def _shards(index: Path) -> list[Path]:
+    """The files that an index names: plain files of its own folder, and nothing elsewhere."""
+    places = read_json_object(index, "weight_map")["weight_map"]
+    names = set(places.values()) if isinstance(places, dict) and all(map(_is_name, places.values())) else set()
+    if not names:
+        raise Fault(f"{index} is not an index of weights: each tensor has a file of the same folder.")
+    files = [index.parent / name for name in sorted(names)]
+    for file in files:
+        if file.exists() and not file.is_file():
+            raise Fault(f"{file} is named by the index and is no file.")
+    return files
+
+
+def _is_name(name: object) -> bool:
+    """Of a file beside this one: no path, which could lead anywhere."""
+    return isinstance(name, str) and bool(name) and not set(name) & set("/\\\0") and name not in (".", "..")

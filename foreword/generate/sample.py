@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -31,10 +32,10 @@ class Sampling:
     def __post_init__(self) -> None:
         rules = (
             ("max_tokens", self.max_tokens >= 0, "at least 0"),
-            ("temperature", self.temperature >= 0, "at least 0"),
+            ("temperature", 0 <= self.temperature < math.inf, "at least 0"),
             ("top_k", self.top_k >= 0, "at least 0"),
             ("top_p", 0 < self.top_p <= 1, "more than 0 and at most 1"),
-            ("repetition_penalty", self.repetition_penalty > 0, "more than 0"),
+            ("repetition_penalty", 0 < self.repetition_penalty < math.inf, "more than 0"),
         )
         for name, holds, rule in rules:
             if not holds:

@@ -9,6 +9,7 @@ import multiprocessing
 import os
 import platform
 import shutil
+import stat
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -75,7 +76,7 @@ def build(source: Path, flags: Sequence[str] = FLAGS, speed: Sequence[Sequence[s
     texts = [file.read_bytes() for file in (source, *sorted(source.parent.glob("*.h")))]
     known = hashlib.sha256(b"\0".join([*texts, *(word.encode() for word in key)]))
     path = _folder() / f"{source.stem}-{known.hexdigest()[:20]}.so"
-    if path.is_file():
+    if path.is_file() and only_ours(path):
         return path
     for attempt, some in enumerate(speed, 1):
         partial = path.with_name(f".{path.name}.{os.getpid()}.partial")  # two processes may build at once
@@ -87,6 +88,7 @@ def build(source: Path, flags: Sequence[str] = FLAGS, speed: Sequence[Sequence[s
                 text=True,
                 timeout=120,
             )
+            partial.chmod(0o700)  # whatever the umask is
             os.replace(partial, path)
             return path
         except subprocess.CalledProcessError:
@@ -103,11 +105,19 @@ def why(error: BaseException) -> str:
     return (said.strip().splitlines() or [type(error).__name__])[0]
 
 
+def only_ours(path: Path) -> bool:
+    """Whether it belongs to this user and nobody else can write it: what is loaded from there runs."""
+    if not hasattr(os, "geteuid"):  # Windows keeps the user's folders for the user
+        return True
+    about = os.stat(path)
+    return about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+
+
 def _folder() -> Path:
     folder = cache_folder() / "kernels"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if os.access(folder, os.W_OK):
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if os.access(folder, os.W_OK) and only_ours(folder):
             return folder
     except OSError:
         pass  # a home that cannot be written to: this process compiles for itself

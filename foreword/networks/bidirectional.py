@@ -10,6 +10,7 @@ import torch
 from pydantic import SerializeAsAny
 from torch import nn
 
+from foreword.basics.numbers import Size, Whole
 from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, NetworkSpec, Output, State
 from foreword.networks.transformer import Transformer
@@ -25,12 +26,12 @@ class BidirectionalTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["bidirectional_transformer"] = "bidirectional_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments", "tasks"})
     again: ClassVar[bool] = True
-    context: int
-    segments: int = 2  # 0: there is no table of them
+    context: Size
+    segments: Whole = 2  # 0: there is no table of them
     chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "visible": VISIBLE}
     visible: SerializeAsAny[VisibleSpec] = Dense()  # what each layer sees around a position
     first_norm: bool = True  # before the first attention; the norm of the embeddings can stand for it (ModernBERT)
-    tasks: int | None = (
+    tasks: Size | None = (
         None  # rows of a table of pretraining tasks, added to every position (ERNIE 2.0); none by default
     )
 

@@ -10,6 +10,7 @@ import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Size
 from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, NetworkSpec, Output
 from foreword.networks.decoding import Decoder
@@ -32,7 +33,7 @@ class CausalTransformerSpec(StackSpec, NetworkSpec):
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "added"})
     chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "visible": VISIBLE}
     again: ClassVar[bool] = True
-    context: int
+    context: Size
     visible: SerializeAsAny[VisibleSpec] = Dense()  # what each layer sees of the past
     embedding_norm: bool = False  # the vectors of the tokens are normalised before the first block
 

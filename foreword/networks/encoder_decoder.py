@@ -10,6 +10,7 @@ import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Layers, Size
 from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
 from foreword.networks.prefix import PrefixTransformer
@@ -30,12 +31,12 @@ class EncoderDecoderSpec(StackSpec, NetworkSpec):
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "source", "source_real", "added"})
     abilities: ClassVar[frozenset[str]] = frozenset()  # what its objective names
     again: ClassVar[bool] = True
-    context: int  # positions of the source, and of the target
+    context: Size  # positions of the source, and of the target
     chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "target": STACKS, "visible": VISIBLE}
     visible: SerializeAsAny[VisibleSpec] = (
         Dense()
     )  # what each layer sees of its own text: around a position, or behind it
-    decoder_layers: int | None = None  # as many as the encoder's by default
+    decoder_layers: Layers | None = None  # as many as the encoder's by default
     target: SerializeAsAny[StackSpec] | None = (
         None  # a decoder with settings and tokens of its own; the encoder's by default
     )
@@ -44,7 +45,7 @@ class EncoderDecoderSpec(StackSpec, NetworkSpec):
     one_stack: Literal["prefix", "causal"] | None = (
         None  # no encoder: one stack reads the source, then writes; it sees the source both ways, or as an LM
     )
-    facts: int | None = (
+    facts: Size | None = (
         None  # a source is read sentence by sentence, a vector each, of so many words; by default word by word
     )
 

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Below1, Size
 from foreword.networks.features import BiLstmReader, ReaderSpec
 
 
@@ -16,11 +17,8 @@ class Esim(ReaderSpec):
 
     kind: Literal["esim"] = "esim"
     texts: ClassVar[int] = 2
-    width: int = 300  # of each direction of both LSTMs, and of what the head reads
-    dropout: float = 0.5
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [] if self.width > 0 else [("width", f"width must be at least 1 (it says {self.width}).")]
+    width: Size = 300  # of each direction of both LSTMs, and of what the head reads
+    dropout: Below1 = 0.5
 
     def width_over(self, width: int) -> int:
         return self.width

@@ -15,6 +15,7 @@ from pydantic import SerializeAsAny
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from foreword.basics.numbers import Below1, Layers, Size
 from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.networks import KINDS
@@ -71,12 +72,12 @@ class BiLstm(ReaderSpec):
     """
 
     kind: Literal["bilstm"] = "bilstm"
-    layers: int = 2
-    width: int | None = None  # of both directions together; as wide as what is read by default
-    dropout: float = 0.5  # on what every layer reads
+    layers: Layers = 2
+    width: Size | None = None  # of both directions together; as wide as what is read by default
+    dropout: Below1 = 0.5  # on what every layer reads
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [("layers", f"layers must be at least 1 (it says {self.layers}).")] if self.layers < 1 else []
+        found = []
         if self.width is not None and (self.width < 2 or self.width % 2):
             found.append(("width", f"width must be even: half of it is of each direction (it says {self.width})."))
         return found

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Positive
 from foreword.networks.base import Inputs, Network, Output, State
 from foreword.networks.bidirectional import BidirectionalTransformer, BidirectionalTransformerSpec
 from foreword.tokens.vocabulary import Vocabulary
@@ -18,7 +19,7 @@ from foreword.tokens.vocabulary import Vocabulary
 class GeneratorDiscriminatorSpec(BidirectionalTransformerSpec):
     again: ClassVar[bool] = False
     kind: Literal["generator_discriminator"] = "generator_discriminator"  # type: ignore[assignment]
-    generator: float = 0.25  # its width and heads, as a share of the discriminator's
+    generator: Positive = 0.25  # its width and heads, as a share of the discriminator's
     sharing: Literal["embeddings", "none", "all"] = (
         "embeddings"  # weights that both have ("all": a generator of full size)
     )

@@ -12,6 +12,7 @@ from pydantic import SerializeAsAny
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
+from foreword.basics.numbers import Layers, Size
 from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.networks.language_model import NeuralReader
@@ -28,9 +29,9 @@ class RecurrentSpec(NetworkSpec):
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "added"})
     chosen: ClassVar[Mapping[str, Registry]] = {"cell": CELLS, "words": WORDS, "between": BETWEEN}
     cell: SerializeAsAny[CellSpec]
-    width: int
-    layers: int = 1
-    embedding: int | None = None  # width of the word vectors; as the cell reads them by default: `width`, for most
+    width: Size
+    layers: Layers = 1
+    embedding: Size | None = None  # width of the word vectors; as the cell reads them by default: `width`, for most
     words: SerializeAsAny[WordsSpec] = TableSpec()
     between: SerializeAsAny[BetweenLayersSpec] = NothingBetween()
     residual: bool = False  # layers above the first add to what they read
@@ -60,11 +61,7 @@ class RecurrentSpec(NetworkSpec):
         return RecurrentDropout(input=self.dropout, between=self.dropout, output=self.dropout)
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [
-            (name, f"{name} must be at least 1 (it says {value}).")
-            for name in ("layers", "width")
-            if (value := getattr(self, name)) < 1
-        ]
+        found = []
         if self.residual and self.skips:
             found.append(
                 ("residual", "a layer that adds to what it reads must be as wide: residual or skips, not both.")

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Below1, Layers, Size
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
 from foreword.networks.source_reader import SourceReader
 from foreword.parts.bidirectional_layers import BidirectionalLayers
@@ -19,23 +20,18 @@ class RecurrentEncoderDecoderSpec(NetworkSpec):
 
     kind: Literal["recurrent_encoder_decoder"] = "recurrent_encoder_decoder"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "source", "source_real"})
-    width: int  # of each layer: of both directions of the encoder together, and of the decoder
-    embedding: int  # of the word vectors
-    layers: int = 2
-    context: int = 256  # positions of the source, and of the target
+    width: Size  # of each layer: of both directions of the encoder together, and of the decoder
+    embedding: Size  # of the word vectors
+    layers: Layers = 2
+    context: Size = 256  # positions of the source, and of the target
     attention: bool = True  # without: the decoder sees the mean of the source's vectors
-    dropout: float = 0.0  # on word vectors, between layers, and on what the head reads
+    dropout: Below1 = 0.0  # on word vectors, between layers, and on what the head reads
     initial: RecurrentInitial = RecurrentInitial()
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [
-            (name, f"{name} must be at least 1 (it says {value}).")
-            for name in ("width", "embedding", "layers", "context")
-            if (value := getattr(self, name)) < 1
-        ]
-        if self.width % 2:
-            found.append(("width", f"width must be even: half of it is of each direction (it says {self.width})."))
-        return found
+        if self.width % 2 == 0:
+            return []
+        return [("width", f"width must be even: half of it is of each direction (it says {self.width}).")]
 
     def build(self, vocabulary: Vocabulary) -> RecurrentEncoderDecoder:
         return RecurrentEncoderDecoder(self, vocabulary.size)

@@ -9,6 +9,7 @@ import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Whole
 from foreword.basics.registry import Registry
 from foreword.networks.base import Inputs, NetworkSpec, Output
 from foreword.networks.language_model import NeuralReader
@@ -26,8 +27,8 @@ class SegmentTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["segment_transformer"] = "segment_transformer"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "added"})
     context: None = None  # a segment may have any length
-    memory: int = 128  # positions that each layer keeps of what it has read before
-    evaluation_memory: int | None = None  # the same once it has learned; as many by default
+    memory: Whole = 128  # positions that each layer keeps of what it has read before
+    evaluation_memory: Whole | None = None  # the same once it has learned; as many by default
     positions: SerializeAsAny[PositionsSpec] = Relative()
     chosen: ClassVar[Mapping[str, Registry]] = {**StackSpec.chosen, "words": WORDS}
     words: SerializeAsAny[WordsSpec] = TableSpec()  # from ids to vectors: a row for each, or less for rarer words

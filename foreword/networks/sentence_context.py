@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Size
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.parts.initial import RecurrentInitial
 from foreword.tokens.vocabulary import Vocabulary
@@ -17,19 +18,13 @@ class SentenceContextSpec(NetworkSpec):
 
     kind: Literal["sentence_context"] = "sentence_context"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
-    width: int  # of z and of c
-    embedding: int  # of the word vectors
-    kernel: int = 3  # words that the convolution sees, an odd number; the paper does not say
+    width: Size  # of z and of c
+    embedding: Size  # of the word vectors
+    kernel: Size = 3  # words that the convolution sees, an odd number; the paper does not say
     initial: RecurrentInitial = RecurrentInitial()
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [
-            (name, f"{name} must be at least 1 (it says {value}).")
-            for name in ("width", "embedding")
-            if (value := getattr(self, name)) < 1
-        ]
-        odd = self.kernel >= 1 and self.kernel % 2
-        return found + ([] if odd else [("kernel", f"kernel must be odd and at least 1 (it says {self.kernel}).")])
+        return [] if self.kernel % 2 else [("kernel", f"kernel must be odd (it says {self.kernel}).")]
 
     def build(self, vocabulary: Vocabulary) -> SentenceContext:
         return SentenceContext(self, vocabulary.size)

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Size
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output
 from foreword.networks.source_reader import SourceReader
 from foreword.parts.gru import GruLayer
@@ -21,18 +22,14 @@ class SentenceWritersSpec(NetworkSpec):
 
     kind: Literal["sentence_writers"] = "sentence_writers"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real", "source", "source_real"})
-    width: int  # of a reader's vector, of both its directions together, and of its writers
-    embedding: int  # of the word vectors
+    width: Size  # of a reader's vector, of both its directions together, and of its writers
+    embedding: Size  # of the word vectors
     readers: tuple[Directions, ...] = ("forward",)  # uni-skip; ["both"]: bi-skip; ["forward", "both"]: combine-skip
-    writers: int = 2  # of each reader: the sentence before, the sentence behind
+    writers: Size = 2  # of each reader: the sentence before, the sentence behind
     initial: RecurrentInitial = RecurrentInitial()
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [
-            (name, f"{name} must be at least 1 (it says {value}).")
-            for name in ("width", "embedding", "writers")
-            if (value := getattr(self, name)) < 1
-        ]
+        found = []
         if not self.readers:
             found.append(("readers", 'somebody has to read: readers = ["forward"].'))
         if "both" in self.readers and self.width % 2:

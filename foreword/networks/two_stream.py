@@ -8,6 +8,7 @@ import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Whole
 from foreword.kernels.elementwise import Dropout
 from foreword.networks.base import Inputs, NetworkSpec, Output
 from foreword.networks.segment import Memory
@@ -26,7 +27,7 @@ class TwoStreamTransformerSpec(StackSpec, NetworkSpec):
     kind: Literal["two_stream_transformer"] = "two_stream_transformer"
     reads: ClassVar[frozenset[str]] = READS
     context: None = None  # a text may have any length
-    memory: int = 384  # positions that each layer keeps of the rows before; 0: none
+    memory: Whole = 384  # positions that each layer keeps of the rows before; 0: none
     positions: SerializeAsAny[PositionsSpec] = Relative(untied=True)
 
     def faults(self) -> list[tuple[str, str]]:

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import torch
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Below1, Size
 from foreword.networks.base import Inputs, Network, NetworkSpec, Output, State
 from foreword.networks.language_model import NeuralReader
 from foreword.parts.initial import RecurrentInitial
@@ -18,19 +19,12 @@ class WindowSpec(NetworkSpec):
 
     kind: Literal["window"] = "window"
     reads: ClassVar[frozenset[str]] = frozenset({"ids", "real"})
-    window: int  # how many words are seen: the paper's n - 1
-    embedding: int  # width of the word vectors, m
-    width: int  # of the hidden layer, h
+    window: Size  # how many words are seen: the paper's n - 1
+    embedding: Size  # width of the word vectors, m
+    width: Size  # of the hidden layer, h
     direct: bool = True  # the head reads the words too (W)
-    dropout: float = 0.0  # on what the head reads
+    dropout: Below1 = 0.0  # on what the head reads
     initial: RecurrentInitial = RecurrentInitial()
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [
-            (name, f"{name} must be at least 1 (it says {value}).")
-            for name in ("window", "embedding", "width")
-            if (value := getattr(self, name)) < 1
-        ]
 
     def build(self, vocabulary: Vocabulary) -> Window:
         return Window(self, vocabulary)

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from foreword.basics.numbers import NotNegative, Size
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge
 from foreword.objectives.examples import ExampleBatch
@@ -24,8 +25,8 @@ class AnswerableSpan(Extract):
     """An end is guessed given its start: the true one while learning, then each of the likeliest."""
 
     kind: Literal["answerable_span"] = "answerable_span"  # type: ignore[assignment]
-    starts: int = 5  # that are followed (start_n_top)
-    weight: float = 0.5  # of the charge for whether there is an answer
+    starts: Size = 5  # that are followed (start_n_top)
+    weight: NotNegative = 0.5  # of the charge for whether there is an answer
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from pydantic import SerializeAsAny
 from torch import nn
 
+from foreword.basics.numbers import Positive, Size
 from foreword.basics.registry import Registry
 from foreword.batches.row import Row
 from foreword.networks.base import Model, Network, State
@@ -33,8 +34,8 @@ class ByTask(MultipleObjectives):
     names: list[str] = []
     tasks: list[SerializeAsAny[Objective]] = []
     pairs: Literal["stepwise", "classify"] = "stepwise"  # the head for classes of pairs: in steps, or one layer
-    limit: int | None = None  # examples that a task counts for at most in the mixture; all by default
-    temperature: float = 1.0  # of the mixture: the higher, the more equal the shares of the tasks
+    limit: Size | None = None  # examples that a task counts for at most in the mixture; all by default
+    temperature: Positive = 1.0  # of the mixture: the higher, the more equal the shares of the tasks
     dropouts: dict[str, float] = {}  # before the last layer of a head, by the name of its task
 
     @property

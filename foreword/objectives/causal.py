@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
+from foreword.basics.numbers import Share
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge, Objective, charge_tokens
@@ -15,7 +16,7 @@ class Causal(Objective):
     kind: Literal["causal"] = "causal"
     overlap: ClassVar[int] = 1
     reverse: bool = False  # from right to left: every token is guessed from those behind it
-    share: float = (
+    share: Share = (
         1.0  # of a row, the last part, that is charged: those before have seen little (0.5: Dai et al. 2019, 4.2)
     )
 

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size
 from foreword.batches.elsewhere import ELSEWHERE
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Network, Output
@@ -41,7 +42,7 @@ class SequenceLabel(DerivedLabels):
     """One class for a row, from its first position: what the cut has written down as its label."""
 
     kind: Literal["sequence_label"] = "sequence_label"
-    classes: int
+    classes: Size
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
         return {self.name: PooledClassHead(network.width, self.classes)}

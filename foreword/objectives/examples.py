@@ -12,6 +12,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Below1
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Network, Output
@@ -83,7 +84,7 @@ class FromExamples(Objective):
     outputs: ClassVar[int] = 2  # of the head, where labels do not say it
     shared: ClassVar[bool] = False  # several tasks have one head, that of the tokens
     reading: Reading = "first"
-    dropout: float = 0.1  # before the last layer of the head
+    dropout: Below1 = 0.1  # before the last layer of the head
     tells_padding: bool = False  # and which text is which, also to a causal network: for what reads its vectors
 
     @property

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Size
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Network, Output
 from foreword.objectives.base import NOTHING, Batch, Charge, MakeTokenHead, Objective
@@ -39,15 +40,12 @@ class FutureSentences(Objective):
     networks: ClassVar[tuple[str, ...]] = ("sentence_context",)
     cuts: ClassVar[tuple[str, ...]] = ("excerpts",)
     leading: ClassVar[str] = "future"
-    steps: int = 3  # how far ahead
+    steps: Size = 3  # how far ahead
     negatives: Literal["others", "all"] = "all"  # "others": of other excerpts alone, which topic and style tell apart
 
     @property
     def measures(self) -> tuple[str, ...]:
         return ("log_candidates", *(f"accuracy_{step + 1}" for step in range(self.steps)))
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [] if self.steps >= 1 else [("steps", f"steps must be at least 1 (it says {self.steps}).")]
 
     def heads(self, network: Network, token_head: MakeTokenHead) -> dict[str, nn.Module]:
         return {"future": FutureScores(network.width, self.steps)}

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from foreword.basics.messages import Diverged
+from foreword.basics.numbers import NotNegative, Positive
 from foreword.batches.row import Row
 from foreword.kernels.glove import Entries, fit
 from foreword.objectives.base import Objective
@@ -20,8 +21,8 @@ class Glove(Objective):
 
     kind: Literal["glove"] = "glove"
     networks: ClassVar[tuple[str, ...]] = ("glove",)
-    x_max: float = 100.0  # from this count on, all matter alike
-    alpha: float = 0.75  # below it, (count / x_max) to this power
+    x_max: Positive = 100.0  # from this count on, all matter alike
+    alpha: NotNegative = 0.75  # below it, (count / x_max) to this power
 
     def faults(self) -> list[tuple[str, str]]:
         found = [] if self.x_max > 0 else [("x_max", f"x_max must be more than 0 (it says {self.x_max}).")]

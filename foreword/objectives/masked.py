@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from foreword.basics.numbers import Share
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge, Objective, charge_tokens
@@ -18,9 +19,9 @@ class Masked(Objective):
     kind: Literal["masked"] = "masked"
     writes: ClassVar[frozenset[str]] = frozenset({"ids", "real", "segments"})
     specials: ClassVar[tuple[str, ...]] = ("[cls]", "[separator]", "[mask]")
-    rate: float = 0.15  # share of tokens to guess
-    hidden: float = 0.8  # of those: shown as [mask]
-    random: float = 0.1  # of those: shown as some other token; the rest is shown as it is
+    rate: Share = 0.15  # share of tokens to guess
+    hidden: Share = 0.8  # of those: shown as [mask]
+    random: Share = 0.1  # of those: shown as some other token; the rest is shown as it is
     unit: Unit = "token"  # what is hidden as a whole
     decide: Literal["piece", "unit"] = (
         "piece"  # for which [mask], another token or none is drawn: each token, or a unit

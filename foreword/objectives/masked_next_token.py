@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from foreword.basics.numbers import Share
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge
@@ -29,7 +30,7 @@ class MaskedNextToken(Masked):
     specials: ClassVar[tuple[str, ...]] = (*Masked.specials, "[end]")
     overlap: ClassVar[int] = 1
     guessed_before: ClassVar[int] = 1
-    causal: float = 0.5  # share of rows that are read from left to right; of the others, tokens are hidden
+    causal: Share = 0.5  # share of rows that are read from left to right; of the others, tokens are hidden
 
     def faults(self) -> list[tuple[str, str]]:
         wrong = ("causal", f"causal is a share of rows between 0 and 1 (it says {self.causal}).")

@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, NamedTuple
 import numpy as np
 import torch
 
+from foreword.basics.numbers import Size
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge, charge_tokens
@@ -33,7 +34,7 @@ class PermutedRow(NamedTuple):
 class PermutationObjective(SpansInContext):
     kind: Literal["permutation"] = "permutation"
     networks: ClassVar[tuple[str, ...]] = ("two_stream_transformer",)
-    block: int | None = None  # positions that are permuted among themselves; None: all that are remembered, all behind
+    block: Size | None = None  # positions that are permuted among themselves; None: all that are remembered, all behind
     denoising: bool = False  # the same tokens are [mask], and guessed independently of each other: BERT's way
 
     @property

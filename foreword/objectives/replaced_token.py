@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import NotNegative, Share, Unbounded
 from foreword.batches.row import Row
 from foreword.networks.base import Model, Network, Output, State
 from foreword.networks.generator_discriminator import GeneratorDiscriminator
@@ -49,15 +50,15 @@ class ReplacedToken(Masked):
         "bidirectional_transformer",
     )  # or one half, to be tuned
     measures: ClassVar[tuple[str, ...]] = ("generator_accuracy", "replaced_rate", "recall")
-    hidden: float = 0.85  # of the positions to guess: shown as [mask]; the rest as they are (the authors' code)
-    random: float = 0.0
-    weight: float = 50.0  # of the discriminator's loss beside the generator's; 0: only the generator learns
+    hidden: Share = 0.85  # of the positions to guess: shown as [mask]; the rest as they are (the authors' code)
+    random: Share = 0.0
+    weight: NotNegative = 50.0  # of the discriminator's loss beside the generator's; 0: only the generator learns
     guess: Literal["replaced", "author"] = "replaced"  # whether a token was replaced, or which the author's was
     charged: Literal["all", "hidden"] = (
         "all"  # positions that the discriminator guesses: ELECTRA and All-Tokens MLM, or ELECTRA 15% and Replace MLM
     )
     generator: Literal["likelihood", "adversarial", "fixed"] = "likelihood"  # what it learns from (section 3.2)
-    temperature: float = 1.0  # of the drafts; inf: any token, equally likely
+    temperature: Unbounded = 1.0  # of the drafts; inf: any token, equally likely
     never_right: bool = False  # the author's token is never drafted (`disallow_correct` in the authors' code)
 
     def faults(self) -> list[tuple[str, str]]:

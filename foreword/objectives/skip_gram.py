@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
+from foreword.basics.numbers import NotNegative, Size, Whole
 from foreword.batches.row import Row
 from foreword.objectives.base import Objective
 from foreword.vectors.context_prediction import ContextPrediction
@@ -19,20 +20,17 @@ class SkipGram(Objective):
     networks: ClassVar[tuple[str, ...]] = ("vectors",)
     pools: ClassVar[tuple[str, ...]] = ("each",)
     pool: str = "each"
-    window: int = 5  # words to either side at most
+    window: Size = 5  # words to either side at most
     shrink: bool = True  # each word draws how many of them it sees, so that near ones count more
-    negatives: int = 5  # 0: hierarchical softmax
+    negatives: Whole = 5  # 0: hierarchical softmax
     power: float = 0.75  # of the frequencies by which they are drawn
-    subsample: float = 1e-3  # frequent words are left out, the more the further above this share of the text; 0: none
+    subsample: NotNegative = 1e-3  # frequent words are left out, the more the further above this share of all; 0: none
     subsampling: Form = "code"  # "paper": the formula that is printed there
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [] if self.window > 0 else [("window", f"window must be at least 1 (it says {self.window}).")]
-        if self.negatives < 0:
-            found.append(("negatives", "negatives cannot be fewer than 0, which is hierarchical softmax."))
-        if self.pool not in self.pools:
-            found.append(("pool", f"pool can be {' or '.join(map(repr, self.pools))} (it says {self.pool!r})."))
-        return found
+        if self.pool in self.pools:
+            return []
+        return [("pool", f"pool can be {' or '.join(map(repr, self.pools))} (it says {self.pool!r}).")]
 
     @property
     def joined(self) -> int:

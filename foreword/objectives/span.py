@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from foreword.basics.numbers import Below1, Size
 from foreword.batches.encoded import EncodedExample
 from foreword.networks.base import Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge
@@ -24,8 +25,8 @@ class Extract(FromExamples):
 
     kind: Literal["span"] = "span"
     pipeline: ClassVar[str] = "question-answering"
-    dropout: float = 0.0
-    longest: int = 30  # tokens of an answer (Google's code)
+    dropout: Below1 = 0.0
+    longest: Size = 30  # tokens of an answer (Google's code)
     none: bool = False  # "no answer" is an answer
 
     def faults(self) -> list[tuple[str, str]]:

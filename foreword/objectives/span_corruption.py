@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Positive, Share
 from foreword.batches.row import Row
 from foreword.objectives.base import Batch
 from foreword.objectives.corruptions import STYLES, Style
@@ -20,8 +21,8 @@ class SpanCorruption(FromSource):
     kind: Literal["span_corruption"] = "span_corruption"
     specials: ClassVar[tuple[str, ...]] = ("[pad]", "[end]", "[span0]")
     style: Style = "spans"  # how source and target are made
-    rate: float = 0.15  # share of tokens that are hidden
-    span: float = 3.0  # their mean number in a span
+    rate: Share = 0.15  # share of tokens that are hidden
+    span: Positive = 3.0  # their mean number in a span
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from foreword.basics.numbers import Size
 from foreword.batches.row import Row
 from foreword.objectives.base import Objective
 
@@ -17,8 +18,8 @@ class SpansInContext(Objective):
     single tokens are added until exactly one in so many is chosen.
     """
 
-    one_in: int = 6  # K of the paper: so many tokens for one that is guessed
-    span: int = 5  # the longest; 1: single tokens
+    one_in: Size = 6  # K of the paper: so many tokens for one that is guessed
+    span: Size = 5  # the longest; 1: single tokens
     unit: Literal["word", "token"] = "word"  # what a span has so many of
 
     def faults(self) -> list[tuple[str, str]]:

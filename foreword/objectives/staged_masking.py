@@ -6,6 +6,7 @@ from bisect import bisect_right
 from itertools import accumulate
 from typing import Literal
 
+from foreword.basics.numbers import Share, Whole
 from foreword.batches.row import Row
 from foreword.objectives.masked import Masked
 from foreword.objectives.units import Unit
@@ -19,8 +20,8 @@ class StagedMasking(Masked):
 
     kind: Literal["staged_masking"] = "staged_masking"  # type: ignore[assignment]
     stages: list[Unit] = ["token", "phrase", "entity"]
-    rows: list[int]
-    earlier: float = 0.0  # share of the rows of a stage that are masked as in one of the stages before it
+    rows: list[Whole]
+    earlier: Share = 0.0  # share of the rows of a stage that are masked as in one of the stages before it
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()

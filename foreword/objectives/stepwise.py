@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from torch import Tensor
 
+from foreword.basics.numbers import Share, Size
 from foreword.networks.base import Model, Output
 from foreword.objectives.classify import Classify
 from foreword.objectives.examples import ExampleBatch
@@ -17,14 +18,12 @@ class Stepwise(Classify):
 
     kind: Literal["stepwise"] = "stepwise"  # type: ignore[assignment]
     problem_type: ClassVar[str] = ""
-    steps: int = 5
-    skip: float = 0.1  # chance that a step is left out of the mean in training
+    steps: Size = 5
+    skip: Share = 0.1  # chance that a step is left out of the mean in training
     order: Order = "paper"
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()
-        if self.steps < 1:
-            found.append(("steps", f"steps must be at least 1 (it says {self.steps})."))
         if not 0 <= self.skip < 1:
             found.append(("skip", f"skip must be at least 0 and less than 1 (it says {self.skip:g})."))
         if not self.published:

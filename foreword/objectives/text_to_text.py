@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Below1, Size
 from foreword.batches.encoded import EncodedExample
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Network, Output
@@ -30,8 +31,8 @@ class TextToText(FromSource, FromExamples):
     pipeline: ClassVar[str] = "text2text-generation"
     shared: ClassVar[bool] = True
     reading: Reading = "text"
-    dropout: float = 0.0
-    longest: int = 64  # tokens of an answer
+    dropout: Below1 = 0.0
+    longest: Size = 64  # tokens of an answer
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()

@@ -7,6 +7,7 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
+from foreword.basics.numbers import Share, Whole
 from foreword.batches.row import Row
 from foreword.networks.base import Inputs, Model, Output
 from foreword.objectives.base import NOTHING, Batch, Charge, Objective, charge_tokens
@@ -19,8 +20,8 @@ class FromSource(Objective):
 
     writes: ClassVar[frozenset[str]] = frozenset({"ids", "real", "source", "source_real"})
     specials: ClassVar[tuple[str, ...]] = ("[end]",)
-    start: int | None = None  # the id that a target begins with; [pad] by default, or [end] where there is none
-    smoothing: float = 0.0  # share of the right answer that is spread evenly over all tokens
+    start: Whole | None = None  # the id that a target begins with; [pad] by default, or [end] where there is none
+    smoothing: Share = 0.0  # share of the right answer that is spread evenly over all tokens
 
     def faults(self) -> list[tuple[str, str]]:
         if 0 <= self.smoothing < 1:
@@ -67,7 +68,7 @@ class Translation(FromSource):
     """Source and target are the two texts of a row."""
 
     kind: Literal["translation"] = "translation"
-    smoothing: float = 0.1
+    smoothing: Share = 0.1
 
     def collate(self, rows: list[Row], tokenizer: Tokenizer) -> Batch:
         return self.batch([row.ids for row in rows], [row.second for row in rows if row.second is not None], tokenizer)

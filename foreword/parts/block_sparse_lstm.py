@@ -9,6 +9,7 @@ import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Size
 from foreword.basics.registry import Registry
 from foreword.parts import LINEAR
 from foreword.parts.cells import CellSpec, Hold, State, held
@@ -23,7 +24,7 @@ class BlockSparseLstmCell(CellSpec):
 
     kind: Literal["block_sparse_lstm"] = "block_sparse_lstm"
     chosen: ClassVar[Mapping[str, Registry]] = {"linear": LINEAR}
-    steps: int = 5
+    steps: Size = 5
     linear: SerializeAsAny[LinearSpec] = BlockSparseSpec()
     forget_bias: float = 1.0
 

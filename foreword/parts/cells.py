@@ -13,6 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.utils._pytree import tree_map
 
+from foreword.basics.numbers import Below1, Size
 from foreword.basics.spec import Spec
 
 State = Any
@@ -31,11 +32,11 @@ def held(hold: Hold | None, x: Tensor) -> Tensor:
 class RecurrentDropout(Spec):
     """Where dropout falls while training. None of it falls on what goes along time but `weights`."""
 
-    words: float = 0.0  # whole rows of the table: a word is gone wherever it stands (Gal & Ghahramani 2016)
-    input: float = 0.0  # on the word vectors
-    between: float = 0.0  # on what goes from a layer to the next
-    output: float = 0.0  # on the last output
-    weights: float = 0.0  # entries of the recurrent matrices, the same at every position (Merity et al. 2018)
+    words: Below1 = 0.0  # whole rows of the table: a word is gone wherever it stands (Gal & Ghahramani 2016)
+    input: Below1 = 0.0  # on the word vectors
+    between: Below1 = 0.0  # on what goes from a layer to the next
+    output: Below1 = 0.0  # on the last output
+    weights: Below1 = 0.0  # entries of the recurrent matrices, the same at every position (Merity et al. 2018)
     locked: bool = False  # one mask for all positions of a row (variational) instead of one for each
 
     def on(self, x: Tensor, rate: float, positions: int = 0) -> Tensor:
@@ -157,7 +158,7 @@ class SimpleCell(CellSpec):
     """
 
     kind: Literal["simple"] = "simple"
-    bptt: int = 1  # how many steps a gradient goes back; the paper went one
+    bptt: Size = 1  # how many steps a gradient goes back; the paper went one
     activation: Squash = "sigmoid"
 
     def layer(self, inputs: int, width: int) -> Simple:

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Whole
 from foreword.parts.cross_entropy import summed_nll
 from foreword.parts.heads import TokenHead
 from foreword.parts.sampled_softmax import SampledHead, SampledSoftmax
@@ -19,7 +20,7 @@ class CharacterSoftmax(SampledSoftmax):
 
     kind: Literal["character_softmax"] = "character_softmax"  # type: ignore[assignment]
     characters: Characters = Characters()
-    correction: int = 128  # numbers of its own that each word has; 0: none
+    correction: Whole = 128  # numbers of its own that each word has; 0: none
 
     def over(self, width: int, vocabulary: Vocabulary, table: Tensor | None) -> TokenHead:
         return CharacterHead(self, width, vocabulary)

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Positive, Size
 from foreword.parts.heads import FullSoftmax, HeadSpec, TokenHead
 from foreword.parts.sampled_softmax import by_frequency
 from foreword.tokens.vocabulary import Vocabulary
@@ -19,7 +20,7 @@ class ClassSoftmax(HeadSpec):
     kind: Literal["class_softmax"] = "class_softmax"
     tied: bool = False
     bias: bool = True
-    classes: int | None = None  # the root of the vocabulary by default
+    classes: Size | None = None  # the root of the vocabulary by default
 
     def over(self, width: int, vocabulary: Vocabulary, table: Tensor | None) -> TokenHead:
         return ClassHead(self, width, vocabulary, table)
@@ -81,7 +82,7 @@ class AdaptiveSoftmax(HeadSpec):
     kind: Literal["adaptive_softmax"] = "adaptive_softmax"
     tied: Literal[False] = False
     cutoffs: tuple[float, ...] = (0.1, 0.4)  # shares of the vocabulary, the most frequent first
-    divide: float = 4.0  # the width of each next share
+    divide: Positive = 4.0  # the width of each next share
 
     def over(self, width: int, vocabulary: Vocabulary, table: Tensor | None) -> TokenHead:
         return AdaptiveHead(self, width, vocabulary)

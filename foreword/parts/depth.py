@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Layers, NotNegative, Share
 from foreword.basics.spec import Spec
 from foreword.parts.attention import KeyValues, Past
 from foreword.parts.positions import sinusoids
@@ -47,7 +48,7 @@ class SinglePass(nn.Module):
 class DepthSpec(Spec):
     """The settings of a depth that is not every block once; `build` makes it for a stack."""
 
-    passes: int = 1  # how often blocks are gone through, at most
+    passes: Layers = 1  # how often blocks are gone through, at most
 
     def build(self, stack: StackSpec) -> nn.Module:
         raise TypeError(f"{type(self).__name__} has no build.")
@@ -60,21 +61,18 @@ class Recurring(DepthSpec):
     """
 
     kind: Literal["recurring"] = "recurring"
-    passes: int = 6
+    passes: Layers = 6
     time: Literal["sinusoid", "learned", "none"] = "sinusoid"  # how a step is told from the next
     adaptive: bool = False
-    epsilon: float = 0.01  # a position halts at a sum of 1 - epsilon
-    ponder: float = 0.01  # what a step of a position costs
+    epsilon: Share = 0.01  # a position halts at a sum of 1 - epsilon
+    ponder: NotNegative = 0.01  # what a step of a position costs
     emits: Literal["interpolate", "weighted"] = "interpolate"  # each state over what was emitted before (the paper),
     #                                                            or the sum of all states by their weights (Graves)
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [("passes", f"passes must be at least 1 (it says {self.passes}).")] if self.passes < 1 else []
-        if not 0 < self.epsilon < 1:
-            found.append(("epsilon", f"epsilon must lie between 0 and 1 (it says {self.epsilon:g})."))
-        if self.ponder < 0:
-            found.append(("ponder", f"ponder must be at least 0 (it says {self.ponder:g})."))
-        return found
+        if 0 < self.epsilon < 1:
+            return []
+        return [("epsilon", f"epsilon must lie between 0 and 1 (it says {self.epsilon:g}).")]
 
     def build(self, stack: StackSpec) -> nn.Module:
         return RecurringDepth(self, stack)

@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import NotNegative, Size
 from foreword.basics.spec import Spec
 
 if TYPE_CHECKING:
@@ -37,13 +38,13 @@ class ExpertsSpec(BetweenLayersSpec):
     """`active` of `experts` networks of one hidden layer read each position; their answers are mixed by the gate."""
 
     kind: Literal["experts"] = "experts"
-    experts: int = 16
-    active: int = 4  # the paper's k; of groups and then of a group's experts, where there are groups
-    groups: int = 1  # in which experts are chosen in two steps: first groups, then experts of each (appendix B)
-    hidden: int = 1024
+    experts: Size = 16
+    active: Size = 4  # the paper's k; of groups and then of a group's experts, where there are groups
+    groups: Size = 1  # in which experts are chosen in two steps: first groups, then experts of each (appendix B)
+    hidden: Size = 1024
     noise: bool = True  # on the gate while learning: without it, experts that are not chosen at first never are
-    importance: float = 0.1  # weights of the costs that keep the experts equally important ...
-    load: float = 0.1  # ... and equally busy
+    importance: NotNegative = 0.1  # weights of the costs that keep the experts equally important ...
+    load: NotNegative = 0.1  # ... and equally busy
 
     def faults(self) -> list[tuple[str, str]]:
         if self.groups < 1 or self.experts % self.groups:

@@ -7,6 +7,7 @@ from typing import Literal, Self, cast
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import NotNegative
 from foreword.basics.spec import Spec
 from foreword.parts.block import Activation, activation
 from foreword.parts.cross_entropy import summed_nll
@@ -109,7 +110,7 @@ class Softmax(HeadSpec):
 class TransformedSoftmax(HeadSpec):
     kind: Literal["transformed_softmax"] = "transformed_softmax"
     activation: Activation = "gelu_erf"
-    norm_epsilon: float = 1e-12
+    norm_epsilon: NotNegative = 1e-12
     bias: bool = True  # in the dense layer and its norm; every token has one in any case
 
     def build(self, width: int, vocabulary: int, table: Tensor | None) -> TokenHead:

@@ -6,14 +6,15 @@ from typing import Any
 
 from torch import nn
 
+from foreword.basics.numbers import NotNegative
 from foreword.basics.spec import Spec
 
 
 class RecurrentInitial(Spec):
     """How weights are drawn: uniformly within `range`, or normally with `deviation`."""
 
-    range: float | None = None
-    deviation: float = 0.1
+    range: NotNegative | None = None
+    deviation: NotNegative = 0.1
     scaled: bool = False  # or uniformly with a deviation of one over the root of what goes in; biases zero
 
     def draw(self, module: nn.Module) -> None:

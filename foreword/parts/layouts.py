@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from foreword.basics.numbers import Seed, Share, Size
 from foreword.basics.seeds import chance
 from foreword.basics.spec import Spec
 
@@ -13,7 +14,7 @@ from foreword.basics.spec import Spec
 class LayoutSpec(Spec):
     """The blocks of a square matrix. A longer one has several squares side by side, each drawn anew."""
 
-    seed: int = 0
+    seed: Seed = 0
 
     def square(self, size: int, seed: int) -> np.ndarray:
         """[inputs, outputs] in blocks, True where there is one."""
@@ -30,8 +31,8 @@ class WattsStrogatz(LayoutSpec):
     """A ring in which everyone knows his neighbours, and some of these ties are led elsewhere (Watts & Strogatz 1998)."""
 
     kind: Literal["watts_strogatz"] = "watts_strogatz"
-    neighbours: int = 6  # on both sides together, an even number; everyone knows himself too
-    rewired: float = 0.2  # share of ties that are led to someone drawn at random
+    neighbours: Size = 6  # on both sides together, an even number; everyone knows himself too
+    rewired: Share = 0.2  # share of ties that are led to someone drawn at random
 
     def faults(self) -> list[tuple[str, str]]:
         found = []
@@ -69,10 +70,7 @@ class BarabasiAlbert(LayoutSpec):
     """Newcomers are tied to those who have many ties (Barabasi & Albert 1999); the first ones all to each other."""
 
     kind: Literal["barabasi_albert"] = "barabasi_albert"
-    attached: int = 3  # ties of each newcomer; everyone knows himself too
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [] if self.attached >= 1 else [("attached", f"attached must be at least 1 (it says {self.attached}).")]
+    attached: Size = 3  # ties of each newcomer; everyone knows himself too
 
     def square(self, size: int, seed: int) -> np.ndarray:
         found = self.graph(size, seed) | np.eye(size, dtype=bool)
@@ -100,10 +98,7 @@ class Balanced(LayoutSpec):
     """As many blocks in every row and every column, drawn at random: no part of the work is longer than another."""
 
     kind: Literal["balanced"] = "balanced"
-    each: int = 6  # blocks of a row, and of a column
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [] if self.each >= 1 else [("each", f"each must be at least 1 (it says {self.each}).")]
+    each: Size = 6  # blocks of a row, and of a column
 
     def square(self, size: int, seed: int) -> np.ndarray:
         draw, found = chance(seed, 3), np.zeros((size, size), bool)

@@ -10,6 +10,7 @@ import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Size
 from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.parts import LAYOUTS
@@ -41,7 +42,7 @@ class BlockSparseSpec(LinearSpec):
 
     kind: Literal["block_sparse"] = "block_sparse"
     chosen: ClassVar[Mapping[str, Registry]] = {"layout": LAYOUTS}
-    block: int = 32  # side of a block
+    block: Size = 32  # side of a block
     layout: SerializeAsAny[LayoutSpec] = WattsStrogatz()
 
     def build(self, inputs: int, outputs: int, bias: bool = True, number: int = 0) -> BlockSparseLinear:
@@ -49,8 +50,6 @@ class BlockSparseSpec(LinearSpec):
         return BlockSparseLinear(drawn.blocks(inputs // self.block, outputs // self.block), self.block, bias)
 
     def misfits(self, inputs: int, outputs: int) -> list[tuple[str, str]]:
-        if self.block < 1:
-            return [("block", f"block must be at least 1 (it says {self.block}).")]
         if wrong := [size for size in (inputs, outputs) if size % self.block]:
             return [("block", f"blocks of {self.block} do not divide a width of {wrong[0]}.")]
         if max(inputs, outputs) % min(inputs, outputs):

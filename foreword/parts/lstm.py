@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import NotNegative, Size
 from foreword.parts.cells import CellSpec, Hold, RecurrentDropout, Stack, State, held
 
 warnings.filterwarnings("ignore", message="LSTM with projections is not supported with oneDNN")  # it works all the same
@@ -18,8 +19,8 @@ class LstmCell(CellSpec):
     """Long short-term memory (Hochreiter & Schmidhuber 1997), stacked."""
 
     kind: Literal["lstm"] = "lstm"
-    projection: int | None = None  # what a layer gives, and reads of itself, is mapped to this width (Sak et al. 2014)
-    clip: float | None = None  # the cell, and what it is mapped to, stay within it (ELMo's code)
+    projection: Size | None = None  # what a layer gives, and reads of itself, is mapped to this width (Sak et al. 2014)
+    clip: NotNegative | None = None  # the cell, and what it is mapped to, stay within it (ELMo's code)
     forget_bias: float | None = None  # of the forget gate at first; drawn like the others by default
 
     def outputs(self, width: int) -> int:

@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Size
 from foreword.parts.cells import CellSpec, Hold, as_wide, held, one_layer
 
 
@@ -17,7 +18,7 @@ class MultiplicativeCell(CellSpec):
     """
 
     kind: Literal["multiplicative"] = "multiplicative"
-    factors: int | None = None  # as many as the width by default, as in the paper
+    factors: Size | None = None  # as many as the width by default, as in the paper
 
     def vectors(self, width: int) -> int:
         return (self.factors or width) + width

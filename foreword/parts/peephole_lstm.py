@@ -7,6 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor, nn
 
+from foreword.basics.numbers import NotNegative
 from foreword.parts.cells import CellSpec
 from foreword.parts.lstm import LstmCell, LstmLayer
 
@@ -15,7 +16,7 @@ class PeepholeLstmCell(LstmCell):
     """Graves 2013: gates also look at the cell itself, each at its own unit."""
 
     kind: Literal["peephole_lstm"] = "peephole_lstm"  # type: ignore[assignment]
-    gradient_clip: float | None = None  # what goes back into the gates, element by element, while it goes back
+    gradient_clip: NotNegative | None = None  # what goes back into the gates, element by element, while it goes back
 
     def layer(self, inputs: int, width: int) -> PeepholeLayer:
         made = PeepholeLayer(inputs, width, self.projection, self.clip, self.forget_bias)

@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Positive, Size, Whole
 from foreword.basics.spec import Spec
 from foreword.kernels.elementwise import Dropout, dropout, rotary
 
@@ -97,7 +98,7 @@ class Learned(PositionsSpec):
     """One learned vector for every position (Gehring et al. 2017; GPT-1, BERT)."""
 
     kind: Literal["learned"] = "learned"
-    offset: int | None = None  # rows of the table before that of the first position (RoBERTa: 2); none by default
+    offset: Whole | None = None  # rows of the table before that of the first position (RoBERTa: 2); none by default
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> PositionTable:
         if stack.context is None:
@@ -118,8 +119,8 @@ class Rotary(PositionsSpec):
     """Queries and keys are rotated by their positions, so that only distances matter (Su et al. 2021)."""
 
     kind: Literal["rotary"] = "rotary"
-    base: float = 10000.0  # the slowest pair of numbers turns once in about 2 pi x base positions
-    local: float | None = None  # another base for layers that see a window only (ModernBERT)
+    base: Positive = 10000.0  # the slowest pair of numbers turns once in about 2 pi x base positions
+    local: Positive | None = None  # another base for layers that see a window only (ModernBERT)
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> RotaryAngles:
         return RotaryAngles(stack.size, self.base, self.local)
@@ -133,8 +134,8 @@ class DistanceBias(PositionsSpec):
 
     kind: Literal["distance_bias"] = "distance_bias"
     between: ClassVar[bool] = True
-    buckets: int = 32
-    furthest: int = 128  # distances from here on share the last bucket
+    buckets: Size = 32
+    furthest: Size = 128  # distances from here on share the last bucket
 
     def build(self, stack: StackSpec, both_ways: bool = False) -> BiasTable:
         return BiasTable(stack.heads, self.buckets, self.furthest, both_ways)
@@ -146,7 +147,7 @@ class Relative(PositionsSpec):
     kind: Literal["relative"] = "relative"
     between: ClassVar[bool] = True
     untied: bool = False  # each layer has query biases of its own
-    furthest: int | None = (
+    furthest: Size | None = (
         None  # larger distances count as this one; None: every distance counts (clamp_len of the code)
     )
 

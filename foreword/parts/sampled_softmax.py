@@ -9,6 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from foreword.basics.numbers import Size
 from foreword.parts.heads import FullSoftmax, HeadSpec, TokenHead
 from foreword.tokens.vocabulary import Vocabulary
 
@@ -19,7 +20,7 @@ class SampledSoftmax(HeadSpec):
     kind: Literal["sampled_softmax"] = "sampled_softmax"
     tied: bool = False
     bias: bool = True
-    samples: int = 8192  # 0: the full softmax
+    samples: Size = 8192  # 0: the full softmax
     loss: Literal["importance", "nce"] = "importance"  # a softmax over those drawn, or right from wrong one by one
 
     def without_chance(self) -> Self:

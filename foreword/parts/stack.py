@@ -10,6 +10,7 @@ import torch
 from pydantic import SerializeAsAny
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Below1, Layers, NotNegative, Positive, Size
 from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.kernels.elementwise import rms_norm
@@ -24,20 +25,20 @@ from foreword.parts.separable import Separable, SeparableBlock
 class DropoutRates(Spec):
     """Where dropout falls while training. `table` drops entries of the embedding tables themselves (GPT-1's code)."""
 
-    table: float = 0.0
-    embeddings: float = 0.0
-    attention: float = 0.0
-    residual: float = 0.0
-    inner: float | None = None  # inside the feed-forward networks; none by default
+    table: Below1 = 0.0
+    embeddings: Below1 = 0.0
+    attention: Below1 = 0.0
+    residual: Below1 = 0.0
+    inner: Below1 | None = None  # inside the feed-forward networks; none by default
 
 
 class Initial(Spec):
     """How weights are drawn before training."""
 
-    deviation: float = 0.02  # 0: one over the root of what goes in, so that outputs are as large as inputs
+    deviation: NotNegative = 0.02  # 0: one over the root of what goes in, so that outputs are as large as inputs
     xavier: bool = False  # linear maps instead uniform, by what goes in and what comes out (Glorot & Bengio 2010)
-    tokens: float | None = None  # another deviation for the table of token vectors
-    positions: float | None = None  # another deviation for the table of positions
+    tokens: NotNegative | None = None  # another deviation for the table of token vectors
+    positions: NotNegative | None = None  # another deviation for the table of positions
     truncated: bool = False  # nothing beyond two deviations
     residuals: Literal["same", "scaled", "zero"] = "same"  # outputs of residual branches: divided by the root of their
     #                                                         number (GPT-2), or zero, so that every block begins as nothing
@@ -87,15 +88,15 @@ class StackSpec(Spec):
 
     chosen: ClassVar[Mapping[str, Registry]] = {"positions": POSITIONS, "depth": DEPTHS, "feedforward": FEEDFORWARD}
     again: ClassVar[bool] = False  # its layers can be gone through again, and see neighbours (the networks that say so)
-    layers: int
+    layers: Layers
     depth: SerializeAsAny[DepthSpec] | None = None  # how the layers are gone through; each once by default
-    width: int
-    heads: int
-    context: int | None
-    embedding: int | None = None  # width of the token vectors; `width` by default
+    width: Size
+    heads: Size
+    context: Size | None
+    embedding: Size | None = None  # width of the token vectors; `width` by default
     embedding_scale: bool = False  # token vectors are multiplied by the root of their width (Vaswani et al. 2017, 3.4)
-    head_size: int | None = None  # of queries, keys and values; width / heads by default
-    attention_scale: float | None = None  # of scores; one over the root of the head's size by default
+    head_size: Size | None = None  # of queries, keys and values; width / heads by default
+    attention_scale: Positive | None = None  # of scores; one over the root of the head's size by default
     norm: Place = "before"
     norm_kind: Literal["layer", "layer_gain", "rms", "rms_gain"] = (
         "layer"  # "rms": root mean square alone, nothing learned
@@ -105,11 +106,11 @@ class StackSpec(Spec):
     attention_bias: bool = True  # those of attention too
     qkv_bias: bool = True  # of those, the ones that make queries, keys and values too
     positions: SerializeAsAny[PositionsSpec] = Learned()
-    inner: int | None = None  # width inside the feed-forward network; four times `width` by default
+    inner: Size | None = None  # width inside the feed-forward network; four times `width` by default
     activation: Activation = "gelu_tanh"
     gated: bool = False  # the feed-forward network is multiplied by a second map of what enters
     feedforward: SerializeAsAny[Spec] | None = None  # sparse, experts, or convolutions, in the place of the dense one
-    norm_epsilon: float = 1e-5
+    norm_epsilon: NotNegative = 1e-5
     dropout: DropoutRates = DropoutRates()
     initial: Initial = Initial()
 
@@ -123,13 +124,10 @@ class StackSpec(Spec):
         return self.embedding or self.width
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [
-            (name, f"{name} must be at least 1 (it says {value}).")
-            for name in ("layers", "width", "heads", "context")
-            if (value := getattr(self, name)) is not None and value < 1
-        ]
+        found: list[tuple[str, str]] = []
         if not found and not self.head_size and self.width % self.heads:
-            fitting = [n for n in range(1, self.width + 1) if self.width % n == 0 and self.width // n >= 8]
+            small = [n for n in range(1, math.isqrt(self.width) + 1) if self.width % n == 0]
+            fitting = sorted(n for n in {*small, *(self.width // n for n in small)} if self.width // n >= 8)
             found.append(
                 ("heads", f"width {self.width} does not divide into {self.heads} heads. Heads that do: {fitting}")
             )

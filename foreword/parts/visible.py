@@ -15,6 +15,7 @@ import torch.nn.functional as F
 from pydantic import SerializeAsAny
 from torch import Tensor
 
+from foreword.basics.numbers import Size
 from foreword.basics.registry import Registry
 from foreword.basics.spec import Spec
 from foreword.kernels import decode
@@ -316,14 +317,13 @@ class Alternating(VisibleSpec):
     """Dense layers and banded ones in turn (Brown et al. 2020, section 2.1)."""
 
     kind: Literal["alternating"] = "alternating"
-    window: int = (
+    window: Size = (
         256  # places a banded layer sees, both sides of its own if it looks both ways; GPT-3's paper does not say
     )
     order: tuple[Literal["dense", "banded"], ...] = ("dense", "banded")  # over and over, up the stack
 
     def faults(self) -> list[tuple[str, str]]:
-        found = [("window", f"window must be at least 1 (it says {self.window}).")] if self.window < 1 else []
-        return found + ([] if self.order else [("order", "order must name at least one layer: dense or banded.")])
+        return [] if self.order else [("order", "order must name at least one layer: dense or banded.")]
 
     def windows(self, layers: int, context: int) -> Sequence[Window]:
         return [self.window if name == "banded" else None for name in islice(cycle(self.order), layers)]
@@ -334,11 +334,8 @@ class LayoutPattern(VisibleSpec):
 
     kind: Literal["blocks"] = "blocks"
     chosen: ClassVar[Mapping[str, Registry]] = {"layout": LAYOUTS}
-    block: int = 32  # positions
+    block: Size = 32  # positions
     layout: SerializeAsAny[LayoutSpec] = WattsStrogatz()
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [] if self.block >= 1 else [("block", f"block must be at least 1 (it says {self.block}).")]
 
     def windows(self, layers: int, context: int) -> Sequence[Window]:
         size, seed = -(-context // self.block), self.layout.seed

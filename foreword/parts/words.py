@@ -8,6 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Size, Whole
 from foreword.basics.progress import say
 from foreword.basics.spec import Spec
 from foreword.tokens.vocabulary import Vocabulary
@@ -50,10 +51,10 @@ class Characters(WordsSpec):
     """
 
     kind: Literal["characters"] = "characters"
-    length: int = 50  # bytes of a word, with the marks of its begin and its end; longer words are cut
-    embedding: int = 16  # width of the bytes' vectors
-    filters: tuple[tuple[int, int], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
-    highway: int = 2  # layers
+    length: Size = 50  # bytes of a word, with the marks of its begin and its end; longer words are cut
+    embedding: Size = 16  # width of the bytes' vectors
+    filters: tuple[tuple[Size, Size], ...] = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
+    highway: Whole = 2  # layers
     activation: Literal["relu", "tanh"] = "relu"
 
     def faults(self) -> list[tuple[str, str]]:

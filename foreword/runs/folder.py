@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+from pydantic import TypeAdapter
 from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor
+from typing_extensions import TypedDict
 
 from foreword.assembly import loader
 from foreword.assembly.difference import difference
@@ -21,24 +24,55 @@ from foreword.basics.files import (
     JsonObject,
     append_line,
     complete_folder,
+    is_partial,
+    parse_json,
     partial_folder,
-    read_json,
+    read_json_object,
     remove_folder,
+    sweep,
     whole_folder,
     write_folder,
     write_json,
     write_text,
+    writes,
 )
+from foreword.basics.forms import checked
+from foreword.basics.hold import NAME as LOCK
+from foreword.basics.hold import held
 from foreword.basics.messages import Fault, RunFailed
 from foreword.basics.progress import say
 from foreword.exchange import hugging_face
-from foreword.runs.tensors import SavedTensors
+from foreword.runs.tensors import SavedTensors, check_whole, checksums
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.training.learner import LearnedModel
 from foreword.training.ranks import Ranks
 from foreword.training.trainer import Progress
 
 FORMAT = 1
+BEGINNINGS = ("passport.json", LOCK)  # what is there before a run exists
+
+
+FILES = "files"  # of a checkpoint, and the checksum of each
+_PROGRESS = TypeAdapter(Progress)
+
+
+class Passport(TypedDict, total=False):
+    """passport.json, as far as others read it; it says more."""
+
+    format: int
+    data: str
+    start: JsonObject
+    task: JsonObject
+    tasks: JsonObject
+    tuning: JsonObject
+    best: JsonObject
+    finished: bool
+    step: int
+    store: str
+    tokenizer: str
+
+
+_PASSPORT = TypeAdapter(Passport)
 
 
 class RunFolder:
@@ -52,12 +86,24 @@ class RunFolder:
     def exists(self) -> bool:
         return (self.path / "recipe.toml").is_file()
 
-    def claim(self, recipe: Recipe, data: str) -> bool:
-        """Make the folder this run's own. True: it already was, and the run goes on; another run's is refused."""
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """This process is the one that writes here. What one that was killed had half written is removed."""
         if not self.exists():
             self.check_free()
-            self.path.mkdir(parents=True, exist_ok=True)
-            write_json(self.path / "passport.json", {"format": FORMAT, "data": data})
+        with held(self.path):
+            if writes(self.path):
+                sweep(self.path)
+            yield
+
+    def claim(self, recipe: Recipe, data: str, **facts: Any) -> bool:
+        """Make the folder this run's own. True: it already was, and the run goes on; another run's is refused.
+
+        `facts`: what else the passport says from the beginning. The recipe comes last: with it, the run exists.
+        """
+        if not self.exists():
+            self.check_free()
+            write_json(self.path / "passport.json", {"format": FORMAT, "data": data, **facts})
             write_text(self.path / "recipe.toml", toml.write(recipe.values()))
             return False
         differ = difference(self.recipe().values(), recipe.values())
@@ -76,8 +122,9 @@ class RunFolder:
         return True
 
     def check_free(self) -> None:
-        """A run that does not exist yet takes no folder in which something else is."""
-        if self.path.is_file() or (self.path.exists() and any(self.path.iterdir())):
+        """A run that does not exist yet takes no folder in which something else is than its own beginnings."""
+        inside = [path.name for path in self.path.iterdir()] if self.path.is_dir() else []
+        if self.path.is_file() or not all(name in BEGINNINGS or is_partial(name) for name in inside):
             raise Fault(f"{self.path} is not empty and not a run.", "Choose another --out.")
 
     def recipe(self) -> Recipe:
@@ -85,7 +132,11 @@ class RunFolder:
 
     def passport(self) -> JsonObject:
         path = self.path / "passport.json"
-        return read_json(path) if path.is_file() else {}
+        if not path.is_file():
+            return {}
+        found = read_json_object(path)
+        checked(found, _PASSPORT, path, "Remove it: the run goes on without what it said.")
+        return found
 
     def sign(self, **facts: Any) -> None:
         """Add facts to the passport."""
@@ -98,12 +149,17 @@ class RunFolder:
     def metrics(self) -> list[JsonObject]:
         """All complete records; a line that a kill cut short is not one."""
         path = self.path / "metrics.jsonl"
+        lines = path.read_bytes().split(b"\n") if path.exists() else []
         found = []
-        for line in path.read_text(encoding="utf-8").split("\n") if path.is_file() else []:
+        for number, line in enumerate(lines, 1):
             try:
-                found.append(json.loads(line))
-            except json.JSONDecodeError:
-                continue
+                record = parse_json(line.decode("utf-8"))
+            except (UnicodeDecodeError, json.JSONDecodeError):
+                record = None
+            if isinstance(record, dict) and isinstance(record.get("step"), int):
+                found.append(record)
+            elif number < len(lines):  # a kill cuts only the last one short
+                say(f"{path}:{number} is damaged, and left out.")
         return found
 
     def forget_after(self, records: int) -> None:
@@ -113,7 +169,7 @@ class RunFolder:
 
     def checkpoints(self) -> list[Path]:
         """Oldest first."""
-        return sorted((self.path / "checkpoints").glob("step-*"))
+        return sorted(path for path in (self.path / "checkpoints").glob("step-*") if path.name[5:].isdigit())
 
     def save(self, tensors: Mapping[str, Tensor], progress: Progress, keep: int, ranks: Ranks | None = None) -> Path:
         """A checkpoint; of ranks that share the weights out, each writes its own share while training goes on."""
@@ -122,10 +178,13 @@ class RunFolder:
 
         def write(partial: Path) -> None:
             _save_tensors(tensors, partial / "state.safetensors")
-            write_json(partial / "progress.json", numbers)
+            sign(partial)
+
+        def sign(partial: Path) -> None:
+            write_json(partial / "progress.json", {**numbers, FILES: checksums(partial)})
 
         def complete() -> None:
-            write_json(partial_folder(path) / "progress.json", numbers)
+            sign(partial_folder(path))
             complete_folder(path)
             self._forget(keep)
 
@@ -141,18 +200,36 @@ class RunFolder:
             remove_folder(old)
 
     def latest(self) -> tuple[Mapping[str, Tensor], Progress] | None:
-        """What the newest checkpoint holds, if there is one."""
-        for leftover in (self.path / "checkpoints").glob(".step-*"):  # what a kill left half-written
-            remove_folder(leftover)
-        found = self.checkpoints()
-        return self.saved(found[-1]) if found else None
+        """What the newest checkpoint holds that is whole, if there is one; those after it are said and removed."""
+        damaged: list[tuple[Path, Fault]] = []
+        for path in reversed(self.checkpoints()):
+            try:
+                found = self.saved(path)
+            except Fault as fault:
+                damaged.append((path, fault))
+                continue
+            for other, why in damaged:
+                say(f"{why.what} The run goes on from {path.name}; {other.name} is removed.")
+                remove_folder(other)
+            return found
+        if damaged:
+            raise Fault(
+                f"no checkpoint of {self.path} is whole: {damaged[0][1].what}",
+                f"Remove {self.path / 'checkpoints'} to begin again, or bring back a copy of it.",
+            )
+        return None
 
     def saved(self, checkpoint: Path) -> tuple[Mapping[str, Tensor], Progress]:
         """What a checkpoint holds; each tensor is read when it is asked for."""
-        progress = read_json(checkpoint / "progress.json")
+        progress = read_json_object(checkpoint / "progress.json")
         if progress.pop("format", None) != FORMAT:
             raise Fault(f"{checkpoint} is in another format than this version of Foreword reads ({FORMAT}).")
-        return SavedTensors(checkpoint), Progress(**progress)
+        files = progress.pop(FILES, None)
+        checked(progress, _PROGRESS, checkpoint / "progress.json")
+        if files is not None:  # an earlier version wrote none
+            check_whole(checkpoint, files)
+        known = [one.name for one in fields(Progress)]
+        return SavedTensors(checkpoint), Progress(**{name: progress[name] for name in known if name in progress})
 
     def publish(self, recipe: Recipe, model: LearnedModel, tokenizer: Tokenizer, card: str) -> None:
         """The model as it is now, as a Hugging Face folder."""

@@ -36,13 +36,14 @@ def import_model(source: Path, out: Path) -> tuple[RunFolder, LoadedFolder]:
     run = RunFolder(out)
     if out.is_file() or (out.exists() and any(out.iterdir())):
         raise Fault(f"{out} is not empty.", "Choose another --out.")
-    out.mkdir(parents=True, exist_ok=True)
     note = f"# {loaded.recipe.name}\n\nImported by Foreword from `{source.name}`.\n"
-    write_folder(
-        out / "model", lambda partial: hugging_face.write(partial, loaded.recipe, loaded.model, loaded.tokenizer, note)
-    )
-    write_json(out / "passport.json", {"format": FORMAT, "imported": str(source)})
-    write_text(out / "recipe.toml", toml.write(loaded.recipe.values()))
+
+    def write(partial: Path) -> None:
+        hugging_face.write(partial / "model", loaded.recipe, loaded.model, loaded.tokenizer, note)
+        write_json(partial / "passport.json", {"format": FORMAT, "imported": str(source)})
+        write_text(partial / "recipe.toml", toml.write(loaded.recipe.values()))
+
+    write_folder(out, write)
     return run, loaded
 
 

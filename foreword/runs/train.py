@@ -16,6 +16,7 @@ from foreword.assembly.token_vectors import said, start_tokens
 from foreword.basics.budget import Budget
 from foreword.basics.files import JsonObject, cache_folder
 from foreword.basics.messages import Fault, duration, thousands
+from foreword.basics.packages import needed
 from foreword.basics.progress import say
 from foreword.basics.seeds import number_of
 from foreword.batches.cuts import Cutter
@@ -61,6 +62,8 @@ def train(
     `start`: a run or model folder whose weights are the first, or one for each half of an
     encoder-decoder. `ask`: called at each evaluation; metrics.jsonl keeps its answer.
     """
+    if tensorboard:
+        needed("tensorboard", "track", "--tensorboard needs")
     store, valid = open_data(data, "train"), open_if_there(data, "valid")
     recipe = with_own_vectors(recipe, store, hardware)
     recipe = with_tables_that_pay(recipe, store, RunFolder(out), hardware or Hardware())
@@ -76,10 +79,17 @@ def train(
         begun = start_from(start, recipe, loop.model, loop.tokenizer) if start else {}
     loop.ranks.check_same({"the weights to begin with": str(begun)})
     check_same_start(run, begun)
+    with run.held():
+        _trained(run, loop, recipe, store.data, begun, tensorboard)
+    return run
+
+
+def _trained(
+    run: RunFolder, loop: RunLoop, recipe: Recipe, data: str, begun: dict[str, str], tensorboard: bool
+) -> None:
     with loop.ranks.first_rank_first():
-        if not run.claim(recipe, store.data) and begun:
-            run.sign(start=begun)
-            say(f"{out}: trains {begun['path']} further")
+        if not run.claim(recipe, data, **({"start": begun} if begun else {})) and begun:
+            say(f"{run.path}: trains {begun['path']} further")
     loop.resume()
     ended = loop.trainer.spent() >= 1.0 or loop.trainer.progress.halving.get("over")
     if run.passport().get("finished") and ended:
@@ -88,10 +98,9 @@ def train(
             if loop.trainer.passes_done()
             else "A larger --budget would go on with it"
         )
-        say(f"{out}: this run is finished; nothing is left to do. {more}.")
+        say(f"{run.path}: this run is finished; nothing is left to do. {more}.")
     else:
         loop.go(tensorboard)
-    return run
 
 
 def with_own_vectors(recipe: Recipe, store: Data, hardware: Hardware | None) -> Recipe:

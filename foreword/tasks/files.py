@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ from foreword.basics.messages import Fault
 from foreword.basics.spec import Spec
 from foreword.tasks.template import Row
 from foreword.text.encoding import decoded
-from foreword.text.rows import RowFault, json_rows
+from foreword.text.rows import RowFault, check_separator, csv_rows, json_rows
 
 SPLITS = ("train", "valid", "test")
 VARIABLE = "FOREWORD_DATA"
@@ -194,13 +193,11 @@ class Csv(Delimited):
     kind: Literal["csv"] = "csv"
 
     def cells(self, path: Path) -> Iterator[tuple[int, list[str]]]:
-        reader = csv.reader(line + "\n" for _, line in numbered(path))
-        try:
-            for row in reader:
-                if row:
-                    yield reader.line_num, row
-        except csv.Error as error:
-            raise RowFault(reader.line_num, f"this is not valid CSV: {error}.") from error
+        for number, row in csv_rows(line + "\n" for _, line in numbered(path)):
+            if number == 1 and not self.columns:
+                check_separator(row)
+            if row:
+                yield number, row
 
 
 class Tsv(Delimited):

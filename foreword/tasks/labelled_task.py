@@ -139,6 +139,17 @@ class _Read:
     groups: list[str] = field(default_factory=list)
     left_out: Counter[str] = field(default_factory=Counter)
     faults: list[Fault] = field(default_factory=list)
+    ids: Counter[str] = field(default_factory=Counter)  # that rows say of themselves
+
+    @property
+    def said(self) -> list[str]:
+        """What a reader should know of the rows."""
+        found = [f"{n:,} {'row was' if n == 1 else 'rows were'} left out: {why}" for why, n in self.left_out.items()]
+        if again := [id for id, count in self.ids.items() if count > 1]:
+            found.append(
+                f"{len(again):,} ids belong to more than one row (as {again[0]!r}): they do not tell rows apart."
+            )
+        return found
 
 
 def _read(learn: LabelledKind, given: Rows, labelled: bool = True) -> _Read:
@@ -152,6 +163,7 @@ def _read(learn: LabelledKind, given: Rows, labelled: bool = True) -> _Read:
             example = learn.example(row, number, labelled, where)
             read.examples.append(example)
             read.groups.append(learn.group(example, row))
+            read.ids.update([str(row["id"])] if row.get("id") else [])
         except UnusableExample as reason:
             read.left_out[str(reason)] += 1
         except MissingField as error:
@@ -171,8 +183,7 @@ def assembled(name: str, learn: LabelledKind, given: Mapping[str, Rows], notes: 
     faults = [fault for one in read.values() for fault in _shortened(one.faults)]
     said = list(notes)
     for split, one in read.items():
-        for why, count in one.left_out.items():
-            said.append(f"{split}: {count:,} {'row was' if count == 1 else 'rows were'} left out: {why}")
+        said += [f"{split}: {what}" for what in one.said]
     splits = {split: one.examples for split, one in read.items()}
     said += filter(None, [learn.converted(splits)])
     missing = tuple(split for split in SPLITS if split not in splits)

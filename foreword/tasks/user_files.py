@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from foreword.basics.files import parse_json
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.tasks import LABELLED_KINDS
 from foreword.tasks.files import Csv, Delimited, Files, JsonLines, SearchPath, Tsv, text_of
@@ -51,7 +51,7 @@ def rows_of(path: Path, columns: Sequence[str] = ()) -> Sequence[Row]:
 def _is_squad(path: Path) -> bool:
     """One object with articles in it, not an object on each line."""
     try:
-        return isinstance(json.loads(text_of(path))["data"], list)
+        return isinstance(parse_json(text_of(path))["data"], list)
     except (ValueError, KeyError, TypeError):
         return False
 

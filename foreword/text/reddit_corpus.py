@@ -9,7 +9,7 @@ from dataclasses import asdict, astuple, dataclass
 from functools import cached_property
 from pathlib import Path
 
-from foreword.basics.files import JsonObject, write_atomically, write_json_lines
+from foreword.basics.files import JsonObject, parse_json, write_atomically, write_json_lines
 from foreword.basics.messages import Fault
 from foreword.basics.shards import Workers
 from foreword.basics.unfinished import Unfinished, settings_key
@@ -84,7 +84,7 @@ class PostReader:
     def written(self, number: int) -> Iterator[Post]:
         with open(self._place(number), encoding="ascii") as file:
             for line in file:
-                yield Post(*json.loads(line))
+                yield Post(*parse_json(line))
 
     def _place(self, number: int) -> Path:
         return self.folder / "posts" / f"{number:05d}.jsonl"

@@ -6,10 +6,11 @@ import csv
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from foreword.basics.files import parse_json
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.text import compressed
 from foreword.text.document import Document, Span
@@ -94,7 +95,7 @@ def json_rows(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, Any]]:
         if not line or line.isspace():
             continue
         try:
-            yield number, json.loads(line)
+            yield number, parse_json(line)
         except json.JSONDecodeError as error:
             raise RowFault(
                 number,
@@ -104,8 +105,6 @@ def json_rows(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, Any]]:
 
 
 def _csv(path: Path, column: str) -> Iterator[tuple[int, str]]:
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # the default refuses fields over 128 KiB
-
     def lines() -> Iterator[str]:
         position = 0
         with open(path, "rb") as file:
@@ -113,19 +112,55 @@ def _csv(path: Path, column: str) -> Iterator[tuple[int, str]]:
                 yield decoded(line, path, position)
                 position += len(line)
 
-    reader = csv.reader(lines())
     place = -1
+    for number, row in csv_rows(lines()):
+        if place < 0:
+            check_separator(row)
+            place = row.index(_chosen(column, row, number))
+        elif len(row) > place:
+            yield number, row[place]
+
+
+def csv_rows(lines: Iterable[str]) -> Iterator[tuple[int, list[str]]]:
+    """The rows, each with the number of its last line. A quote that does not end where it should swallows no rows."""
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))  # the default refuses fields over 128 KiB
+    kept: list[str] = []  # the lines of the row that is read
+
+    def noted() -> Iterator[str]:
+        for line in lines:
+            kept.append(line)
+            yield line
+
+    reader = csv.reader(noted())
     while True:
+        first = reader.line_num + 1
+        kept.clear()
         try:
             row = next(reader, None)
+            if row is None:
+                return
+            if len(kept) > 1:
+                list(csv.reader(kept, strict=True))
         except csv.Error as error:
+            if len(kept) > 1:
+                raise RowFault(
+                    first,
+                    f"a quote is opened in this row and not closed in it: {len(kept):,} lines would be one row.",
+                    'Close it; a quote that is meant as such is doubled and inside quotes: "so ""called"" text".',
+                ) from error
             raise RowFault(reader.line_num, f"this is not valid CSV: {error}.") from error
-        if row is None:
-            return
-        if place < 0:
-            place = row.index(_chosen(column, row, reader.line_num))
-        elif len(row) > place:
-            yield reader.line_num, row[place]
+        yield reader.line_num, row
+
+
+def check_separator(header: list[str]) -> None:
+    """Names of columns in one cell: they are separated by something else."""
+    names = {";": "semicolons", "\t": "tabs", "|": "bars"}
+    if len(header) == 1 and (seen := next((mark for mark in names if mark in header[0]), "")):
+        raise RowFault(
+            1,
+            f"its columns are separated by {names[seen]} ({seen!r}); those of a .csv are separated by commas.",
+            "Save it with commas, or with tabs as .tsv.",
+        )
 
 
 def _parquet(path: Path, column: str) -> Iterator[tuple[int, str]]:

@@ -146,7 +146,7 @@ class StorePlan:
                 "size": len(ready),
                 "end": ready.vocabulary().end,
             },
-            "dtype": ids_dtype(ready).name,
+            "dtype": "uint16" if ids_dtype(ready) == np.uint16 else "uint32",
             "documents": self.documents,
             "column": self.column,
             "sources": {"paths": [str(path) for path in self.paths], "fingerprint": fingerprint(self.paths)},
@@ -211,8 +211,8 @@ def _settings_of(spec: TokenizerSpec) -> dict[str, object]:
 
 def _tidy(out: Path) -> None:
     """Remove what only unfinished work needs. After the rename: before it, a kill would leave nothing to go on from."""
-    (out / "plan.json").unlink()
-    shutil.rmtree(out / "done")
+    (out / "plan.json").unlink(missing_ok=True)
+    shutil.rmtree(out / "done", ignore_errors=True)
     for leftover in [*out.glob("*/*.rows.npy"), *out.glob("*/*-*.counts.npy")]:
         leftover.unlink()
 
@@ -221,6 +221,7 @@ def _existing(out: Path, key: str) -> StoreContent:
     if out.is_dir() and (out / "store.json").is_file():
         content = read_content(out)
         if content.get("settings") == key:
+            _tidy(out)  # it may have been killed before
             TokenStore.open(out)  # says so if a file is missing
             say(f"{out} is already there, made from the same files with the same settings: used as it is.")
             return content

@@ -20,6 +20,7 @@ from tokenizers import pre_tokenizers, trainers
 
 from foreword.basics.files import JsonObject
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size, Whole
 from foreword.basics.progress import say
 from foreword.basics.spec import Spec
 from foreword.text.words import HAN, has_chinese, mostly_chinese
@@ -83,8 +84,8 @@ class Unicode(TokenizerSpec):
     """
 
     kind: Literal["unicode"] = "unicode"
-    vocabulary: int | None = None  # None: every character seen at least `minimum` times
-    minimum: int = Field(default=1, ge=1)
+    vocabulary: Size | None = None  # None: every character seen at least `minimum` times
+    minimum: Size = Field(default=1, ge=1)
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         if self.vocabulary is not None:
@@ -119,8 +120,8 @@ class Word(TokenizerSpec):
 
     kind: Literal["word"] = "word"
     lossless: ClassVar[bool] = False
-    vocabulary: int | None = None  # None: every word seen at least `minimum` times
-    minimum: int = Field(default=1, ge=1)
+    vocabulary: Size | None = None  # None: every word seen at least `minimum` times
+    minimum: Size = Field(default=1, ge=1)
     lowercase: bool = False
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
@@ -153,13 +154,13 @@ class Words(TokenizerSpec):
 
     kind: Literal["words"] = "words"
     lossless: ClassVar[bool] = False
-    vocabulary: int | None = None  # None: every word seen at least `minimum` times
-    minimum: int = Field(default=1, ge=1)
+    vocabulary: Size | None = None  # None: every word seen at least `minimum` times
+    minimum: Size = Field(default=1, ge=1)
     lowercase: bool = True
     chinese: Literal["words", "characters"] = "words"
-    phrases: int = Field(default=0, ge=0)  # passes that join words into phrases ("new york"), two words in each
+    phrases: Whole = Field(default=0, ge=0)  # passes that join words into phrases ("new york"), two words in each
     phrase_score: float = 100.0  # above which they are joined
-    phrase_discount: int = 5  # of the times that two words stand together: rare pairs are no phrases
+    phrase_discount: Whole = 5  # of the times that two words stand together: rare pairs are no phrases
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         if self.vocabulary is not None:
@@ -223,8 +224,8 @@ class ByteBPE(TokenizerSpec):
     """
 
     kind: Literal["byte_bpe"] = "byte_bpe"
-    vocabulary: int = 8192  # at most
-    minimum: int = Field(default=1, ge=1)  # a pair seen less often is not merged: little text has few tokens
+    vocabulary: Size = 8192  # at most
+    minimum: Size = Field(default=1, ge=1)  # a pair seen less often is not merged: little text has few tokens
     specials: Literal["roberta"] | None = None
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
@@ -249,8 +250,8 @@ class CharBPE(TokenizerSpec):
 
     kind: Literal["char_bpe"] = "char_bpe"
     lossless: ClassVar[bool] = False
-    vocabulary: int = 8192  # at most
-    minimum: int = Field(default=1, ge=1)  # as of byte BPE
+    vocabulary: Size = 8192  # at most
+    minimum: Size = Field(default=1, ge=1)  # as of byte BPE
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         kept = list(texts)
@@ -282,8 +283,8 @@ class WordPiece(TokenizerSpec):
 
     kind: Literal["wordpiece"] = "wordpiece"
     lossless: ClassVar[bool] = False
-    vocabulary: int = 8192  # at most
-    minimum: int = Field(default=1, ge=1)  # as of byte BPE
+    vocabulary: Size = 8192  # at most
+    minimum: Size = Field(default=1, ge=1)  # as of byte BPE
     lowercase: bool = True
     alone: Literal["cjk", "none"] | None = None  # the ideographs by default
 
@@ -313,8 +314,8 @@ class Unigram(TokenizerSpec):
 
     kind: Literal["unigram"] = "unigram"
     lossless: ClassVar[bool] = False
-    vocabulary: int = 8192
-    spans: int | None = None  # names for hidden spans, <extra_id_0> the last id (T5: 100); none by default
+    vocabulary: Size = 8192
+    spans: Whole | None = None  # names for hidden spans, <extra_id_0> the last id (T5: 100); none by default
 
     def train(self, texts: Iterator[str]) -> Tokenizer:
         specials = {"[end]": "</s>", "[pad]": "<pad>", "[mask]": "[MASK]", "[cls]": "[CLS]", "[separator]": "[SEP]"}

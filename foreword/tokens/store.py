@@ -14,11 +14,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import NotRequired, TypedDict
+from typing import Annotated, Literal, NotRequired
 
 import numpy as np
+from pydantic import Field, TypeAdapter
+from typing_extensions import TypedDict
 
-from foreword.basics.files import JsonObject, read_json, whole_folder
+from foreword.basics.files import JsonObject, read_json_object, whole_folder
+from foreword.basics.forms import checked
 from foreword.basics.messages import Fault, Faults, did_you_mean
 from foreword.tokens.tokenizer import Tokenizer
 from foreword.tokens.vocabulary import Vocabulary
@@ -33,28 +36,31 @@ LONG = (
 OPEN_AT_ONCE = 64  # a mapped file keeps a file descriptor, and a large corpus has thousands of shards
 
 
+Number = Annotated[int, Field(ge=0, lt=2**63)]
+
+
 class Shard(TypedDict):
     """One file of ids."""
 
-    name: str
-    tokens: int
-    documents: int
-    bytes: int
+    name: Annotated[str, Field(pattern=r"^[0-9]+-[0-9]+$")]  # of a file of the split's folder, and nothing elsewhere
+    tokens: Number
+    documents: Number
+    bytes: Number
     checksum: str
 
 
 class SplitContent(TypedDict):
-    tokens: int
-    documents: int
-    bytes: int
+    tokens: Number
+    documents: Number
+    bytes: Number
     shards: list[Shard]
-    lost: NotRequired[int]  # documents of which the ids do not hold every word
+    lost: NotRequired[Number]  # documents of which the ids do not hold every word
 
 
 class TokenizerContent(TypedDict):
     name: str
     fingerprint: str
-    size: int
+    size: Number
     end: int
 
 
@@ -71,7 +77,7 @@ class StoreContent(TypedDict):
     fractions: list[float]
     marks: list[str]
     tokenizer: TokenizerContent
-    dtype: str
+    dtype: Literal["uint16", "uint32"]
     documents: str
     column: str
     sources: SourceContent
@@ -80,6 +86,9 @@ class StoreContent(TypedDict):
     corpora: NotRequired[list[JsonObject]]  # short cards of the corpora that `corpus build` made
     given: NotRequired[dict[str, list[str]]]  # the files of each split, where the splits were given
     splits: dict[str, SplitContent]
+
+
+_FORM = TypeAdapter(StoreContent)
 
 
 def is_store(path: Path) -> bool:
@@ -99,6 +108,7 @@ class TokenStore:
         self.total_bytes: int = about["bytes"]
         self.marks: tuple[str, ...] = tuple(content["marks"])
         self.fingerprint: str = content["tokenizer"]["fingerprint"]
+        self._sizes = {shard["name"]: shard["tokens"] for shard in self.shards}
         self._starts = np.cumsum([0] + [shard["tokens"] for shard in self.shards])
         self._mapped: OrderedDict[str, np.ndarray] = OrderedDict()
 
@@ -171,7 +181,7 @@ class TokenStore:
     @cached_property
     def counts(self) -> np.ndarray:
         """How often each id occurs in this split."""
-        return np.load(self.folder / self.split / "counts.npy")
+        return np.array(self._array("counts", np.dtype(np.int64), self.content["tokenizer"]["size"]))
 
     def vocabulary(self) -> Vocabulary:
         """The tokenizer's, with how often each id occurs here, and in how many documents."""
@@ -179,7 +189,15 @@ class TokenStore:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """The ids from `start` to `stop` as int64, across shards."""
-        return self._across("ids", start, stop).astype(np.int64, copy=False)
+        ids = self.stored(start, stop).astype(np.int64, copy=False)
+        if len(ids) and ids.max() >= self.content["tokenizer"]["size"]:
+            size = self.content["tokenizer"]["size"]
+            raise _damaged(self.folder / self.split, f"it holds the id {ids.max():,} of a vocabulary of {size:,}")
+        return ids
+
+    def stored(self, start: int, stop: int) -> np.ndarray:
+        """The same as they are on disk, and unchecked."""
+        return self._across("ids", start, stop)
 
     def read_mark(self, name: str, start: int, stop: int) -> np.ndarray:
         """Which of the tokens from `start` to `stop` carry the mark."""
@@ -217,23 +235,63 @@ class TokenStore:
     def _some(self, name: str, start: int, stop: int) -> np.ndarray:
         if stop - start < LONG:
             return self._map(name)[start:stop]
-        dtype = np.dtype(np.uint8 if name.endswith(".marks") else self.content["dtype"])
-        path, offset = self.folder / self.split / f"{name}.npy", HEADER + start * dtype.itemsize
-        return np.fromfile(path, dtype, stop - start, offset=offset)
+        mapped = self._map(name)
+        path, offset = self.folder / self.split / f"{name}.npy", HEADER + start * mapped.itemsize
+        return np.fromfile(path, mapped.dtype, stop - start, offset=offset)
 
     def _map(self, name: str) -> np.ndarray:
         if name in self._mapped:
             self._mapped.move_to_end(name)
         else:
-            self._mapped[name] = np.load(self.folder / self.split / f"{name}.npy", mmap_mode="r")
+            dtype = np.dtype(np.uint8 if name.endswith(".marks") else self.content["dtype"])
+            self._mapped[name] = self._array(name, dtype, self._sizes[name.split(".")[0]])
             if len(self._mapped) > OPEN_AT_ONCE:
                 self._mapped.popitem(last=False)
         return self._mapped[name]
 
     def _per_document(self, what: str) -> np.ndarray:
-        return np.load(self.folder / self.split / f"{what}.npy", mmap_mode="r")
+        return self._array(what, np.dtype(np.int64), self.documents)
+
+    def _array(self, name: str, dtype: np.dtype, length: int) -> np.ndarray:
+        """A file of the split, mapped; a fault if its header says that it holds something else."""
+        path = self.folder / self.split / f"{name}.npy"
+        try:
+            array = np.load(path, mmap_mode="r")
+        except (ValueError, EOFError, SyntaxError) as error:
+            raise _damaged(path, f"its header cannot be read ({str(error).splitlines()[0]})") from error
+        if array.dtype != dtype or array.shape != (length,) or getattr(array, "offset", HEADER) != HEADER:
+            raise _damaged(path, f"it holds {array.dtype} {list(array.shape)}, not {dtype} [{length:,}]")
+        return array
 
     def _damage(self) -> list[Fault]:
+        """What is wrong with the files and the sums of them that store.json knows; all of it."""
+        return (
+            self._short()
+            or self._headers()
+            or [
+                _damaged(self.folder / self.split / f"{name}.npy", f"{what} is {found:,}; store.json says {said:,}")
+                for name, what, found, said in self._sums()
+                if found != said
+            ]
+        )
+
+    def _headers(self) -> list[Fault]:
+        faults = []
+        for shard in self.shards:
+            try:
+                self._array(f"{shard['name']}.ids", np.dtype(self.content["dtype"]), shard["tokens"])
+            except Fault as fault:
+                faults.append(fault)
+        return faults
+
+    def _sums(self) -> Iterator[tuple[str, str, int, int]]:
+        """(file, what of it, the number there, the number in store.json)"""
+        yield "bytes", "its sum", int(self.bytes.sum()), self.total_bytes
+        yield "ends", "its last number", int(self.ends[-1]) if self.documents else 0, self.tokens
+        yield "ends", "documents that end before they begin", int((np.diff(self.ends, prepend=0) < 0).sum()), 0
+        yield "counts", "its sum", int(self.counts.sum()), self.tokens
+
+    def _short(self) -> list[Fault]:
         """Files that are missing or too short, all of them."""
         size = np.dtype(self.content["dtype"]).itemsize
         wanted = {f"{name}.npy": 8 * self.documents for name in PER_DOCUMENT}
@@ -270,11 +328,16 @@ def read_content(folder: Path) -> StoreContent:
             f"{folder} is not a token store: it has no store.json." if folder.exists() else f"{folder} is not there.",
             "Make one:  foreword tokens TEXT --out FOLDER",
         )
-    content = read_json(folder / "store.json")
-    number = content.get("format") if isinstance(content, dict) else None
+    content = read_json_object(folder / "store.json")
+    number = content.get("format")
     if number != FORMAT:
         raise Fault(
             f"{folder} is a token store of format {number}; this Foreword reads format {FORMAT}.",
             "Make the store again, or use the Foreword that wrote it.",
         )
-    return content
+    checked(content, _FORM, folder / "store.json", "Make the store again.")
+    return content  # type: ignore[return-value]
+
+
+def _damaged(path: Path, what: str) -> Fault:
+    return Fault(f"{path} is damaged: {what}.", "Make the store again.")

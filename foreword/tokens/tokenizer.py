@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from tokenizers import Tokenizer as Backend
 
-from foreword.basics.files import JsonObject, read_json, write_json, write_text
+from foreword.basics.files import JsonObject, read_json, read_json_object, write_json, write_text
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.kernels import tokenize
 from foreword.tokens import backends, quick
@@ -302,7 +302,7 @@ _SPAN = re.compile(r"<extra_id_(\d+)>")
 
 
 def _json(path: Path) -> JsonObject:
-    return read_json(path) if path.is_file() else {}
+    return read_json_object(path) if path.is_file() else {}
 
 
 def _backend(folder: Path, config: JsonObject) -> Backend:
@@ -313,7 +313,9 @@ def _backend(folder: Path, config: JsonObject) -> Backend:
         except Exception as error:  # noqa: BLE001  the library has no exception of its own: it raises `Exception`
             raise Fault(f"{folder / 'tokenizer.json'} is not a tokenizer: {error}.") from error
     if (folder / "vocab.json").is_file() and (folder / "merges.txt").is_file():
-        vocabulary = read_json(folder / "vocab.json")
+        vocabulary = read_json_object(folder / "vocab.json")
+        if not all(type(id) is int for id in vocabulary.values()):
+            raise Fault(f"{folder / 'vocab.json'} is not a vocabulary: each piece has a whole number.")
         merges = read_merges(folder / "merges.txt")
         if any(token.endswith(backends.WORD_END) for token in vocabulary):
             return backends.lowercase_bpe(vocabulary, merges)

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from foreword.basics.files import read_json, write_json
+from foreword.basics.numbers import Whole
 from foreword.basics.spec import Spec
 from foreword.text.document import Span
 from foreword.text.words import mostly_chinese
@@ -37,7 +38,7 @@ class UnitsSpec(Spec):
     phrases: float | None = (
         None  # normalised PMI from which neighbouring words are a phrase; none are looked for by default
     )
-    minimum: int = 5  # times that such neighbours are seen
+    minimum: Whole = 5  # times that such neighbours are seen
     entities: list[
         str
     ] = []  # jieba (people, places, organisations), capitals, spans (of the documents), or files of names

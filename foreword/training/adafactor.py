@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from foreword.basics.numbers import NotNegative, Positive
 from foreword.networks.base import Model
 from foreword.parts.attention import StackedLinear
 from foreword.training.optimizers import OptimizerSpec
@@ -19,9 +20,9 @@ class AdafactorSpec(OptimizerSpec):
     """The rate is relative: a step changes a tensor by that share of its own size."""
 
     kind: Literal["adafactor"] = "adafactor"
-    decay: float = 0.8  # the second moments' memory grows: after n steps it is 1 - n^-decay
-    clip: float = 1.0  # the largest root mean square of a tensor's step, before the rate
-    least: float = 1e-3  # what a tensor's size counts as, at the least
+    decay: NotNegative = 0.8  # the second moments' memory grows: after n steps it is 1 - n^-decay
+    clip: Positive = 1.0  # the largest root mean square of a tensor's step, before the rate
+    least: NotNegative = 1e-3  # what a tensor's size counts as, at the least
 
     def build(self, model: Model) -> list[Optimizer]:
         pieces = {id(part.weight): part.pieces for part in model.modules() if isinstance(part, StackedLinear)}

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from foreword.basics.budget import byte_size
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size
 from foreword.batches.row import Row
 from foreword.objectives.base import Objective
 from foreword.tokens.tokenizer import Tokenizer
@@ -40,8 +41,8 @@ class Countable(Protocol):
 class CountTraining(TrainingSpec):
     kind: Literal["counting"] = "counting"
     budget: str = "1epochs"
-    log: int = 100
-    valid_batches: int = 4  # runs of held-out text on which weights are fitted
+    log: Size = 100
+    valid_batches: Size = 4  # runs of held-out text on which weights are fitted
     memory: str = "1GB"  # that counting may take, about; what does not fit lies on disk meanwhile (TMPDIR)
     cluster: str = ""  # a Ray cluster that counts the shards of a long text: auto, or its address
 

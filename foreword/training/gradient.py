@@ -14,6 +14,7 @@ from torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 from foreword.basics.allocation import give_back_memory, keep_memory
 from foreword.basics.budget import Budget
 from foreword.basics.messages import Diverged, Fault
+from foreword.basics.numbers import NotNegative, Size
 from foreword.basics.progress import say
 from foreword.basics.registry import Registry
 from foreword.basics.seeds import number_of
@@ -44,11 +45,11 @@ class GradientTraining(TrainingSpec):
     retired: ClassVar[Mapping[str, object]] = {"noise": False}
     optimizer: SerializeAsAny[OptimizerSpec]
     schedule: SerializeAsAny[Schedule]
-    batch_size: int = 32  # rows per step, of all processes together
-    micro_batch: int | None = None  # rows per pass of the network; the rest is accumulated
+    batch_size: Size = 32  # rows per step, of all processes together
+    micro_batch: Size | None = None  # rows per pass of the network; the rest is accumulated
     phases: list[Phase] = []  # first steps with shorter rows; none by default
     ramp: Ramp | None = None  # the batch begins smaller and grows; full from the start by default
-    clip: float = 1.0  # largest length of the gradient; 0: no limit
+    clip: NotNegative = 1.0  # largest length of the gradient; 0: no limit
     unfreeze: float = (
         0.0  # a share of the budget after which each next layer begins to learn, from above (Howard & Ruder 2018)
     )

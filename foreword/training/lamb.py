@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from foreword.basics.numbers import Below1, NotNegative
 from foreword.networks.base import Model
 from foreword.parts.attention import StackedLinear
 from foreword.training.optimizers import OptimizerSpec
@@ -19,9 +20,9 @@ class Lamb(OptimizerSpec):
     """For batches of thousands of rows. Vectors (biases, gains) do not decay and take Adam's step, as in the authors' code."""
 
     kind: Literal["lamb"] = "lamb"
-    betas: tuple[float, float] = (0.9, 0.999)
-    epsilon: float = 1e-6
-    weight_decay: float = 0.01
+    betas: tuple[Below1, Below1] = (0.9, 0.999)
+    epsilon: NotNegative = 1e-6
+    weight_decay: NotNegative = 0.01
 
     def build(self, model: Model) -> list[Optimizer]:
         pieces = {id(part.weight): part.pieces for part in model.modules() if isinstance(part, StackedLinear)}

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from foreword.basics.budget import Budget
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Seed, Size
 from foreword.basics.spec import Spec
 from foreword.batches.row import Row
 from foreword.objectives.base import Objective
@@ -79,13 +80,13 @@ class TrainingSpec(Spec):
 
     budget: str = "1000"
     passes: float | None = None  # through the text at most, if the budget is wall clock: more would be learned by heart
-    batch_size: int = 1
+    batch_size: Size = 1
     evaluate: float | str = 0.1
     save: float | str = "60s"
-    log: int = 10  # steps between two records in metrics.jsonl
-    keep: int = 2  # checkpoints kept
-    valid_batches: int = 20  # batches of held-out text in an evaluation
-    seed: int = 0
+    log: Size = 10  # steps between two records in metrics.jsonl
+    keep: Size = 2  # checkpoints kept
+    valid_batches: Size = 20  # batches of held-out text in an evaluation
+    seed: Seed = 0
 
     @field_validator("budget", "evaluate", "save", mode="before")
     @classmethod
@@ -119,7 +120,4 @@ class TrainingSpec(Spec):
                 found.append((name, fault.what))
         if self.passes is not None and self.passes <= 0:
             found.append(("passes", f"passes must be more than 0 (it says {self.passes:g})."))
-        for name in ("batch_size", "log", "keep", "valid_batches"):
-            if getattr(self, name) < 1:
-                found.append((name, f"{name} must be at least 1 (it says {getattr(self, name)})."))
         return found

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from foreword.basics.budget import Budget
+from foreword.basics.numbers import NotNegative, Positive, Size
 from foreword.basics.seeds import number_of
 from foreword.batches.row import Row
 from foreword.objectives.base import Objective
@@ -35,18 +36,12 @@ class OnlineTraining(TrainingSpec):
     kind: Literal["online"] = "online"
     budget: str = "5epochs"
     least: str = "4Mtok"  # with the default budget, little text is read more often, until so much is read
-    most: int = 30  # times at most: then its words are known by heart
-    batch_size: int = 1  # rows between two looks at the clock
-    learning_rate: float = 0.025  # falls in a straight line to `floor` of itself
-    floor: float = 1e-4
-    threads: int = 1  # several update the same table at once: quicker, and no two runs are quite the same
-    log: int = 100
-
-    def faults(self) -> list[tuple[str, str]]:
-        found = super().faults()
-        if self.threads < 1:
-            found.append(("threads", f"threads must be at least 1 (it says {self.threads})."))
-        return found
+    most: Size = 30  # times at most: then its words are known by heart
+    batch_size: Size = 1  # rows between two looks at the clock
+    learning_rate: Positive = 0.025  # falls in a straight line to `floor` of itself
+    floor: NotNegative = 1e-4
+    threads: Size = 1  # several update the same table at once: quicker, and no two runs are quite the same
+    log: Size = 100
 
     def spending(self, tokens: float) -> Budget:
         """The budget over a text of so many tokens."""

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from foreword.basics.numbers import Below1, NotNegative, Positive
 from foreword.basics.spec import Spec
 from foreword.networks.base import Model
 from foreword.parts.attention import StackedLinear
@@ -17,7 +18,7 @@ from foreword.training.ranks import gather, local, share
 
 
 class OptimizerSpec(Spec):
-    learning_rate: float
+    learning_rate: Positive
 
     def build(self, model: Model) -> list[Optimizer]:
         """One or more optimizers, which share the model's parameters out among them."""
@@ -72,10 +73,10 @@ class AdamW(OptimizerSpec):
     """Adam with decoupled weight decay (Loshchilov & Hutter 2019)."""
 
     kind: Literal["adamw"] = "adamw"
-    betas: tuple[float, float] = (0.9, 0.999)
-    epsilon: float = 1e-8
-    weight_decay: float = 0.01
-    layer_decay: float | None = None  # of the rate of the layer above (Howard & Ruder 2018)
+    betas: tuple[Below1, Below1] = (0.9, 0.999)
+    epsilon: NotNegative = 1e-8
+    weight_decay: NotNegative = 0.01
+    layer_decay: Positive | None = None  # of the rate of the layer above (Howard & Ruder 2018)
 
     def build(self, model: Model) -> list[Optimizer]:
         if self.layer_decay is None:
@@ -95,8 +96,8 @@ class AdamW(OptimizerSpec):
 
 class Adam(OptimizerSpec):
     kind: Literal["adam"] = "adam"
-    betas: tuple[float, float] = (0.9, 0.999)
-    epsilon: float = 1e-8
+    betas: tuple[Below1, Below1] = (0.9, 0.999)
+    epsilon: NotNegative = 1e-8
 
     def build(self, model: Model) -> list[Optimizer]:
         return [
@@ -108,8 +109,8 @@ class Adamax(OptimizerSpec):
     """Adam whose step is divided by the largest recent gradient instead of their mean (Kingma & Ba 2015, section 7.1)."""
 
     kind: Literal["adamax"] = "adamax"
-    betas: tuple[float, float] = (0.9, 0.999)
-    epsilon: float = 1e-8
+    betas: tuple[Below1, Below1] = (0.9, 0.999)
+    epsilon: NotNegative = 1e-8
 
     def build(self, model: Model) -> list[Optimizer]:
         return [torch.optim.Adamax(groups(model.parameters(), 0.0), self.learning_rate, self.betas, self.epsilon)]
@@ -119,7 +120,7 @@ class Adagrad(OptimizerSpec):
     """Steps divided by the root of all squared gradients so far (Duchi et al. 2011)."""
 
     kind: Literal["adagrad"] = "adagrad"
-    accumulated: float = 1.0  # before the first step, which would be huge from 0
+    accumulated: NotNegative = 1.0  # before the first step, which would be huge from 0
 
     def build(self, model: Model) -> list[Optimizer]:
         return [
@@ -134,8 +135,8 @@ class Adagrad(OptimizerSpec):
 
 class SGD(OptimizerSpec):
     kind: Literal["sgd"] = "sgd"
-    momentum: float = 0.0
-    weight_decay: float = 0.0
+    momentum: Below1 = 0.0
+    weight_decay: NotNegative = 0.0
 
     def build(self, model: Model) -> list[Optimizer]:
         return [torch.optim.SGD(groups(model.parameters(), self.weight_decay), self.learning_rate, self.momentum)]
@@ -148,9 +149,9 @@ class MuonAndAdam(OptimizerSpec):
     """Muon for the matrices inside the network, Adam for tables, heads and vectors (Jordan et al. 2024)."""
 
     kind: Literal["muon"] = "muon"
-    learning_rate: float = 0.02  # of Muon; Adam has its own, and both follow the schedule
-    momentum: float = 0.95
-    weight_decay: float = 0.0
+    learning_rate: Positive = 0.02  # of Muon; Adam has its own, and both follow the schedule
+    momentum: Below1 = 0.95
+    weight_decay: NotNegative = 0.0
     adam: AdamW = AdamW(learning_rate=3e-3, betas=(0.9, 0.95), epsilon=1e-10, weight_decay=0.0)
 
     def build(self, model: Model) -> list[Optimizer]:

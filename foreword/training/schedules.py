@@ -7,6 +7,7 @@ from typing import Literal
 
 from foreword.basics.budget import Budget
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import NotNegative, Share, Whole
 from foreword.basics.spec import Spec
 from foreword.batches.stream import Growth
 
@@ -14,8 +15,8 @@ from foreword.batches.stream import Growth
 class Schedule(Spec):
     """A factor for every moment of a run: up while it warms up, down after, level at the floor to the end."""
 
-    warmup: int | float | str = 0  # steps, a share of the budget (0.01) or tokens ("375Mtok")
-    floor: float = 0.0  # where the way down ends
+    warmup: Whole | NotNegative | str = 0  # steps, a share of the budget (0.01) or tokens ("375Mtok")
+    floor: Share = 0.0  # where the way down ends
     until: float | str = 1.0  # when: a share of the budget, or tokens; it stays there
 
     def faults(self) -> list[tuple[str, str]]:
@@ -94,7 +95,7 @@ class WarmDown(Schedule):
     """Level, then down in a straight line over the last `share` of the budget (Hägele et al. 2024)."""
 
     kind: Literal["warm_down"] = "warm_down"
-    share: float = 0.7
+    share: Share = 0.7
 
     def faults(self) -> list[tuple[str, str]]:
         wrong = [] if 0 < self.share <= 1 else [("share", f"share must lie between 0 and 1 (it says {self.share}).")]
@@ -127,7 +128,7 @@ class Inverse(Schedule):
     """1 / (1 + decay * step): the rate of Bengio et al. 2003, section 3.2."""
 
     kind: Literal["inverse"] = "inverse"
-    decay: float
+    decay: NotNegative
 
     def decayed(self, step: int, done: float) -> float:
         return 1.0 / (1.0 + self.decay * step)
@@ -138,7 +139,7 @@ class Ramp(Spec):
     billion). Tokens are rows times the length of a row.
     """
 
-    start: int  # rows of the first batch; a batch_size that is no larger does not grow
+    start: Whole  # rows of the first batch; a batch_size that is no larger does not grow
     over: str  # tokens after which the batch is full: "4Gtok"
 
     def wrong(self) -> list[tuple[str, str]]:

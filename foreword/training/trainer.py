@@ -5,7 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from foreword.basics.budget import Budget
 from foreword.batches.stream import Prefetched, Stream
@@ -16,12 +18,12 @@ from foreword.training.learner import Learner, StepReport
 class Progress:
     """Where a run stands: all that a checkpoint needs besides what was learned."""
 
-    step: int = 0
-    tokens: int = 0
-    seconds: float = 0.0
+    step: Annotated[int, Field(ge=0)] = 0
+    tokens: Annotated[int, Field(ge=0)] = 0
+    seconds: Annotated[float, Field(ge=0)] = 0.0
     best: dict[str, float] = field(default_factory=dict)  # the best evaluation so far, and its step
     pending: list[dict[str, float]] = field(default_factory=list)  # reports since the last record
-    noted: int = 0  # records written so far
+    noted: Annotated[int, Field(ge=0)] = 0  # records written so far
     halving: dict[str, float] = field(
         default_factory=dict
     )  # of the rate: the last evaluation, how often, whether it is over

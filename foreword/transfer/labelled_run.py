@@ -138,13 +138,19 @@ def completed(loop: RunLoop, model: str | Path) -> RunFolder:
     assert isinstance(loop.workload, LabelledWorkload)
     loop.ranks.check_same({"the weights to begin with": str(start)})
     check_same_start(run, start)
+    with run.held():
+        _complete(loop, contents_of(one.task for one in loop.workload.subjects), start)
+    return run
+
+
+def _complete(loop: RunLoop, data: str, start: dict[str, str]) -> None:
+    run = loop.run
     with loop.ranks.first_rank_first():
-        if not run.claim(loop.recipe, contents_of(one.task for one in loop.workload.subjects)):
-            run.sign(start=start)
+        run.claim(loop.recipe, data, start=start)
     before = run.passport()
     if before.get("finished"):
         say(f"{run.path}: this run is finished; nothing is left to do.")
-        return run
+        return
     if "diverged" in before:
         raise Diverged(
             f"{run.path}: the loss of this run ran away, or became no number, after step {before['diverged']:,}.",
@@ -156,7 +162,6 @@ def completed(loop: RunLoop, model: str | Path) -> RunFolder:
     except Diverged:
         run.sign(diverged=loop.trainer.progress.step)
         raise
-    return run
 
 
 def contents_of(tasks: Iterable[LabelledTask]) -> str:

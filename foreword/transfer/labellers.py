@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from foreword.basics.files import JsonObject, read_json, write_json
+from foreword.basics.files import JsonObject, inside, read_json, write_json
 from foreword.basics.messages import Fault
 from foreword.basics.registry import Registry
 from foreword.tasks import LABELLED_KINDS
@@ -39,8 +39,8 @@ class Labeller(Protocol):
 def opened(path: Path, embed_of: EmbedOf) -> Any:
     """What was saved there."""
     folder = model_folder(path)
-    kind = read_json(folder / FILE).get("labeller")
-    if kind not in LABELLERS.places:
+    kind = inside(read_json(folder / FILE), "labeller")
+    if not isinstance(kind, str) or kind not in LABELLERS.places:
         raise Fault(f"{folder / FILE} is of a kind that is not known here: {kind!r}.")
     return LABELLERS.find(kind).opened(folder, embed_of)
 

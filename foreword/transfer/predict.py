@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from foreword.assembly.recipe import Recipe
-from foreword.basics.files import JsonObject, read_json
+from foreword.basics.files import JsonObject, inside, read_json
 from foreword.basics.messages import Fault, did_you_mean
 from foreword.basics.progress import ticking
 from foreword.batches.examples import Examples
@@ -48,10 +48,12 @@ def is_tuned(path: Path) -> bool:
         return True
     file = (run.model if run.exists() else path) / "config.json"
     config = read_json(file) if file.is_file() else {}
-    own = config.get("foreword") or {}
-    said = (own.get("recipe") or own).get("objective") or {}
+    said = inside(config, "foreword", "recipe", "objective", "kind") or inside(config, "foreword", "objective", "kind")
     theirs = {task.architecture for family in FAMILIES.values() for task in family.tasks.values()}
-    return said.get("kind") in LABELLED.places or bool(theirs & set(config.get("architectures") or ()))
+    architectures = inside(config, "architectures")
+    return said in tuple(LABELLED.places) or (
+        isinstance(architectures, list) and any(one in tuple(theirs) for one in architectures)
+    )
 
 
 def taught(path: Path) -> dict[str, FinetunedTask]:

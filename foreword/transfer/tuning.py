@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from foreword.basics.messages import Fault, did_you_mean
@@ -28,8 +29,8 @@ class FinetuneSettings:
         faults = [
             f"{name} must be {words} (it says {value})."
             for name, words, value, right in (
-                ("epochs", "more than 0", self.epochs, self.epochs > 0),
-                ("aux", "at least 0", self.aux, self.aux >= 0),
+                ("epochs", "more than 0", self.epochs, 0 < self.epochs < math.inf),
+                ("aux", "at least 0", self.aux, 0 <= self.aux < math.inf),
                 ("patience", "at least 1", self.patience, (self.patience or 1) > 0),
                 ("layers", "at least 0", self.layers, (self.layers or 0) >= 0),
             )

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from foreword.basics.numbers import NotNegative
 from foreword.basics.spec import Spec
 
 Measure = Literal["pmi", "ppmi", "npmi"]
@@ -15,7 +16,7 @@ class Association(Spec):
     """From counts to one number per pair. A pair that never met, nothing being added, is told nothing about: 0."""
 
     measure: Measure = "pmi"  # ppmi: 0 where it is less; npmi: within -1 and 1
-    add: float = 0.0  # to the count of every pair there could be
+    add: NotNegative = 0.0  # to the count of every pair there could be
     power: float = 1.0  # of the second word's frequency; 0.75 keeps rare words from large numbers (Levy et al. 2015)
 
     def faults(self) -> list[tuple[str, str]]:

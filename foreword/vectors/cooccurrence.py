@@ -14,6 +14,7 @@ import numpy as np
 
 from foreword.basics.columns import PER_TOKEN, Column, Scratch, key_blocks
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size
 from foreword.basics.seeds import Permutation
 from foreword.basics.spec import Spec
 from foreword.tokens.vocabulary import Vocabulary
@@ -27,14 +28,10 @@ SHARD = 1 << 19  # words of a shard at most: what fits in a cache is sorted quic
 class CooccurrenceWindow(Spec):
     """What it means to stand near each other."""
 
-    window: int = 10  # words to either side at most
+    window: Size = 10  # words to either side at most
     weighting: Literal["none", "distance"] = "none"  # distance: a pair d words apart counts 1/d
     border: Literal["document", "line", "sentence"] = "line"  # what no window reaches across
     shuffled: bool = False  # a control: the words are dealt out anew over all documents, lengths and frequencies stay
-
-    def faults(self) -> list[tuple[str, str]]:
-        found = super().faults()
-        return found + [("window", f"window must be at least 1 (it says {self.window}).")] * (self.window < 1)
 
     @property
     def unit(self) -> int:

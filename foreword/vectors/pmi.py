@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from foreword.basics.columns import Column, Scratch
+from foreword.basics.numbers import NotNegative
 from foreword.basics.seeds import number_of
 from foreword.kernels.sparse import multiply
 from foreword.kernels.word_vectors import padded
@@ -23,7 +24,7 @@ class Pmi(VectorTableSpec):
     kind: Literal["pmi"] = "pmi"  # type: ignore[assignment]
     trained_by = "counting"
     measure: Measure = "ppmi"  # of which vectors are made
-    add: float = 0.0  # to the count of every pair there could be
+    add: NotNegative = 0.0  # to the count of every pair there could be
     power: float = 0.75  # of the frequencies of the words around (Levy et al. 2015); 1: as they are
     values: float = 0.5  # power of the singular values by which the directions are stretched
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, NoReturn
 import numpy as np
 
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size
 from foreword.basics.seeds import chance, number_of
 from foreword.basics.spec import Spec
 from foreword.kernels.word_vectors import padded
@@ -22,10 +23,7 @@ class VectorTableSpec(Spec):
     trained_by: ClassVar[str] = "online"
     reads: ClassVar[frozenset[str]] = frozenset({"ids"})
     abilities: ClassVar[frozenset[str]] = frozenset({"embed", "neighbours"})
-    width: int = 100
-
-    def faults(self) -> list[tuple[str, str]]:
-        return [] if self.width > 0 else [("width", f"width must be at least 1 (it says {self.width}).")]
+    width: Size = 100
 
     def parameters(self, words: int, documents: int = 0, joined: int = 1) -> int:
         """Numbers that are learned for so many words, if so many vectors side by side guess one; documents have none here."""

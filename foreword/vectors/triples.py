@@ -11,6 +11,7 @@ import numpy as np
 from foreword.basics.budget import byte_size
 from foreword.basics.columns import Column, Scratch
 from foreword.basics.messages import Fault
+from foreword.basics.numbers import Size
 from foreword.basics.seeds import Permutation, chance, number_of
 from foreword.batches.cuts import Cut
 from foreword.batches.row import Row
@@ -26,7 +27,7 @@ class Cooccurrences(Cut, CooccurrenceWindow):
 
     kind: Literal["cooccurrences"] = "cooccurrences"
     mixes: ClassVar[bool] = False
-    length: int | None = 65536  # entries of a row
+    length: Size | None = 65536  # entries of a row
     weighting: Literal["none", "distance"] = "distance"  # a pair d words apart counts 1/d, or 1
     memory: str = "1GB"  # that counting may take, about; what does not fit lies on disk meanwhile (TMPDIR)
 

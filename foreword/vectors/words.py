@@ -13,7 +13,7 @@ from typing import NoReturn
 import numpy as np
 from safetensors.numpy import load_file
 
-from foreword.basics.files import JsonObject, read_json, whole_folder
+from foreword.basics.files import JsonObject, inside, read_json, whole_folder
 from foreword.basics.messages import Fault
 from foreword.tokens.kinds import with_words
 from foreword.tokens.tokenizer import Tokenizer
@@ -29,8 +29,8 @@ def config_of(path: Path) -> JsonObject | None:
     """The settings of a table of vectors in a run or model folder; None: something else is there."""
     for folder in (whole_folder(path / "model"), path):
         if (folder / "config.json").is_file():
-            recipe = (read_json(folder / "config.json").get("foreword") or {}).get("recipe", {})
-            known = recipe.get("network", {}).get("kind") in NETWORKS
+            recipe = inside(read_json(folder / "config.json"), "foreword", "recipe")
+            known = inside(recipe, "network", "kind") in NETWORKS
             return {"folder": folder, "recipe": recipe} if known else None
     return None
 

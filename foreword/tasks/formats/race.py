@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Literal
 
+from foreword.basics.files import parse_json
 from foreword.basics.messages import Fault
 from foreword.tasks.files import BySplit, SearchPath, text_of
 from foreword.tasks.template import Row
@@ -23,7 +23,7 @@ class Race(BySplit):
         found: list[Row] = []
         for path in sorted(where.find(getattr(self, split), folder=True).rglob("*.txt")):
             try:
-                passage = json.loads(text_of(path))
+                passage = parse_json(text_of(path))
                 asked = zip(passage["questions"], passage["options"], passage["answers"], strict=True)
                 for question, options, answer in asked:
                     row = {"article": passage["article"], "question": question, "options": options, "answer": answer}

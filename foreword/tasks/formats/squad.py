@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from foreword.basics.files import parse_json
 from foreword.basics.messages import Fault
 from foreword.tasks.files import Files, text_of
 from foreword.tasks.template import Row
@@ -22,7 +23,7 @@ class Squad(Files):
 
     def read(self, path: Path) -> Iterator[Row]:
         try:
-            for article in json.loads(text_of(path))["data"]:
+            for article in parse_json(text_of(path))["data"]:
                 for paragraph in article["paragraphs"]:
                     for asked in paragraph["qas"]:
                         right = [] if asked.get("is_impossible") else asked["answers"]

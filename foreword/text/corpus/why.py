@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from foreword.basics.files import JsonObject, read_json
+from foreword.basics.files import JsonObject, parse_json, read_json
 from foreword.basics.messages import Fault
 
 CONTENT = "corpus.json"  # what was done, beside the documents
@@ -24,10 +23,10 @@ def rows(folder: Path) -> Iterator[tuple[bool, JsonObject]]:
     """(kept, what is noted) of every document that was read."""
     for path in sorted(folder.glob("*.jsonl")):
         with open(path, encoding="utf-8", newline="\n") as file:
-            yield from ((True, json.loads(line)) for line in file)
+            yield from ((True, parse_json(line)) for line in file)
     for path in sorted(folder.glob("removed/*.log")):
         with open(path, encoding="utf-8", newline="\n") as file:
-            yield from ((False, json.loads(line)) for line in file)
+            yield from ((False, parse_json(line)) for line in file)
 
 
 def find(folder: Path, wanted: str) -> list[tuple[bool, JsonObject]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from foreword.basics.files import JsonObject
+from foreword.basics.files import JsonObject, read_json_lines
 from foreword.batches.encoded import EncodedExample
 from foreword.objectives import LABELLED
 from foreword.objectives.examples import FromExamples
@@ -126,9 +125,8 @@ def prediction_record(example: Example, answer: Answer) -> JsonObject:
 def read_predictions(folder: Path, split: str = "test", task: str = "") -> list[JsonObject]:
     """The lines of a run's predictions.jsonl; none where there is no such file."""
     file = folder / "predictions.jsonl"
-    lines = file.read_text(encoding="utf-8").split("\n") if file.is_file() else []
-    every = map(json.loads, filter(None, lines))
-    return [one for one in every if one["split"] == split and one.get("task", "") == task]
+    every = read_json_lines(file) if file.is_file() else []
+    return [one for one in every if one.get("split") == split and one.get("task", "") == task]
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:

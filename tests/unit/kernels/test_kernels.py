@@ -165,3 +165,21 @@ def test_want_of_memory_while_encoding_is_survived(scarce, monkeypatch):
         else:
             answers.append(None)
     assert answers == [None] * 4 + [-1, -1, 4, 4], "no encoder, no ids, or all of them"
+
+
+@needs_compiler
+def test_what_others_can_write_is_not_loaded(source, monkeypatch):
+    """A library runs: one that somebody else could have put there is compiled anew, elsewhere if the folder is not ours alone."""
+    first = build.build(source)
+    assert build.only_ours(first)
+    assert build.only_ours(first.parent)
+    first.write_bytes(b"planted")
+    first.chmod(0o777)
+    assert build.build(source) == first
+    assert first.read_bytes() != b"planted"
+    first.parent.chmod(0o777)
+    other = build.build(source)
+    assert other.parent != first.parent
+    assert build.only_ours(other.parent)
+    monkeypatch.setattr(build.os, "geteuid", lambda: 12345)
+    assert not build.only_ours(other)
