@@ -60,10 +60,10 @@ def write_atomically(path: Path, write: Callable[[Path], object], tidy: bool = T
 
 
 def _tidy(path: Path) -> None:
-    for scrap in path.parent.glob(f".{glob.escape(path.name)}.{_HOST}.*.partial"):
-        number = scrap.name.split(".")[-3]
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.{_HOST}.*.partial"):
+        number = leftover.name.split(".")[-3]
         if number.isdigit() and not _alive(int(number)):
-            scrap.unlink(missing_ok=True)
+            leftover.unlink(missing_ok=True)
 
 
 def _alive(process: int) -> bool:
@@ -240,8 +240,8 @@ def is_partial(name: str) -> bool:
 
 def sweep(folder: Path) -> None:
     """Put right what a kill left in a folder that only this process writes: half-written files go, former folders come back."""
-    for scrap in list(folder.rglob(".*.partial")):
-        shutil.rmtree(scrap, ignore_errors=True) if scrap.is_dir() else scrap.unlink(missing_ok=True)
+    for leftover in list(folder.rglob(".*.partial")):
+        shutil.rmtree(leftover, ignore_errors=True) if leftover.is_dir() else leftover.unlink(missing_ok=True)
     for former in list(folder.rglob(".*.former")):
         whole_folder(former.with_name(former.name[1:].removesuffix(".former")))
         shutil.rmtree(former, ignore_errors=True)
