@@ -63,8 +63,8 @@ BUDGETS = {
     "demo": "demo --data TEXT --out OUT --budget X",
     "advise": "advise TEXT --labels LABELS --out OUT --budget X",
 }
-# what these read is read by one of the above, or by nothing; a study file and the verbs of corpus have tests of their own
-ELSEWHERE = {"marks", "study", "reproduce", "tree", "list"}
+# what these read is read by one of the above, or by nothing; study files, `serve` and the verbs of corpus have tests of their own
+ELSEWHERE = {"marks", "study", "reproduce", "tree", "list", "cloze", "rank", "recl", "senses", "serve"}
 PATIENCE = 60  # seconds after which it counts as a hang: twenty times what the slowest takes
 
 
