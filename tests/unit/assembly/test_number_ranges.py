@@ -71,10 +71,10 @@ def test_no_setting_is_nan_or_infinite(value):
 def test_a_range_is_said_with_its_number():
     for setting, said in (
         ("network.width=1000000000", "width must be at most 16777216 (it says 1000000000)"),
-        ("network.dropout.attention=2.0", "attention must be below 1 (it says 2.0)"),
-        ("training.optimizer.betas=[0.9, 1.5]", "betas must be below 1 (it says 1.5)"),
+        ("network.dropout.attention=2.0", "attention must be below 1.0 (it says 2.0)"),
+        ("training.optimizer.betas=[0.9, 1.5]", "betas must be below 1.0 (it says 1.5)"),
         (f"training.seed={2**70}", f"seed must be below {2**63} (it says {2**70})"),
-        ("training.clip=-1.0", "clip must be at least 0 (it says -1.0)"),
+        ("training.clip=-1.0", "clip must be at least 0.0 (it says -1.0)"),
     ):
         with pytest.raises(Fault) as caught:
             loader.load("gpt2", "laptop", [setting])
