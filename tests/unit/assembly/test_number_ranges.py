@@ -77,7 +77,7 @@ def test_a_range_is_said_with_its_number():
         ("training.clip=-1.0", "clip must be at least 0.0 (it says -1.0)"),
     ):
         with pytest.raises(Fault) as caught:
-            loader.load("gpt2", "laptop", [setting])
+            loader.load("gpt2", "", [setting])
         assert said in str(caught.value)
 
 
