@@ -13,6 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from foreword.basics.numbers import Size
 from foreword.basics.spec import Spec
 
 NONE = -1  # in the place of an id: no token stands there
@@ -25,7 +26,7 @@ class NgramsSpec(Spec):
     """What a network that reads tokens in order is given of the last ids."""
 
     orders: tuple[int, ...] = (2, 3)  # ids of an n-gram, the newest of which stands at the position
-    slots: int = 131072  # rows for each order; n-grams that hash to one row share it
+    slots: Size = 131072  # rows for each order; n-grams that hash to one row share it
     places: tuple[Place, ...] = ("bottom", "head")  # rows are added to the token vectors, and to what the head reads
     learning_rate: float = 0.05  # of their own Adagrad; it follows the schedule of the run
     passes: float = 1.5  # where the text will be read more often, a run has no tables: they would learn it by heart
@@ -37,8 +38,6 @@ class NgramsSpec(Spec):
             found.append(("orders", f"orders must be different numbers from 1 (it says {list(self.orders)})."))
         if not self.places or len(set(self.places)) < len(self.places):
             found.append(("places", f"places must be bottom, head, or both (it says {list(self.places)})."))
-        if self.slots < 1:
-            found.append(("slots", f"slots must be at least 1 (it says {self.slots})."))
         if not 0 <= self.dropout < 1:
             found.append(("dropout", f"dropout must be from 0 to below 1 (it says {self.dropout})."))
         if self.passes <= 0:
