@@ -54,7 +54,7 @@ def write_atomically(path: Path, write: Callable[[Path], object], tidy: bool = T
             os.fsync(file.fileno())
         os.replace(partial, path)
     except OSError as error:
-        raise _disk(error, path) from error
+        raise disk_fault(error, path) from error
     finally:
         partial.unlink(missing_ok=True)
 
@@ -191,7 +191,7 @@ def write_folder(path: Path, write: Callable[[Path], object]) -> None:
         write(partial)
         complete_folder(path)
     except OSError as error:
-        raise _disk(error, path) from error
+        raise disk_fault(error, path) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 
@@ -223,7 +223,7 @@ def whole_folder(path: Path) -> Path:
     return path
 
 
-def _disk(error: OSError, path: Path) -> Fault:
+def disk_fault(error: OSError, path: Path) -> Fault:
     if error.errno in (errno.ENOSPC, errno.EDQUOT, None):  # None: numpy wrote less than it was asked to
         free = shutil.disk_usage(path.parent).free
         return RunFailed(

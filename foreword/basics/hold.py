@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
-from foreword.basics.files import JsonObject, parse_json, writes
+from foreword.basics.files import JsonObject, disk_fault, parse_json, writes
 from foreword.basics.messages import Fault
 from foreword.basics.progress import say
 
@@ -56,9 +56,14 @@ def _take(path: Path) -> int:
         raise _taken(path, before)
     if before:
         say(f"{path.parent}: process {before.get('pid')}, which wrote it, is gone; taken over.")
-    os.ftruncate(handle, 0)
     since = datetime.now().astimezone().isoformat(" ", "seconds")
-    os.pwrite(handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode(), 0)
+    try:
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname(), "since": since}).encode(), 0)
+    except OSError as error:
+        path.unlink(missing_ok=True)
+        os.close(handle)
+        raise disk_fault(error, path) from error
     return handle
 
 

@@ -13,7 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from foreword.basics.numbers import Size
+from foreword.basics.numbers import Order, Size
 from foreword.basics.spec import Spec
 
 NONE = -1  # in the place of an id: no token stands there
@@ -25,7 +25,7 @@ Place = Literal["bottom", "head"]
 class NgramsSpec(Spec):
     """What a network that reads tokens in order is given of the last ids."""
 
-    orders: tuple[int, ...] = (2, 3)  # ids of an n-gram, the newest of which stands at the position
+    orders: tuple[Order, ...] = (2, 3)  # ids of an n-gram, the newest of which stands at the position
     slots: Size = 131072  # rows for each order; n-grams that hash to one row share it
     places: tuple[Place, ...] = ("bottom", "head")  # rows are added to the token vectors, and to what the head reads
     learning_rate: float = 0.05  # of their own Adagrad; it follows the schedule of the run
