@@ -16,7 +16,7 @@ from foreword.tasks.labelled_task import load
 from foreword.tokens import KINDS
 from foreword.tokens.build import build_store
 from foreword.transfer.finetune import finetune
-from foreword.transfer.tuning import Tuning
+from foreword.transfer.tuning import FinetuneSettings
 from tests.kills import kill_everywhere
 from tests.tiny import tiny
 
@@ -63,7 +63,7 @@ def works(stores, begun, corpus, tmp_path) -> dict[str, Callable[[Path], object]
         "train": lambda out: train(_short("gpt2"), store, out),
         "train --from": lambda out: train(_short("gpt2", 1), store, out, start=begun),
         "counting": lambda out: train(tiny("kneser-ney"), store, out),
-        "finetune": lambda out: finetune(begun, load(labels), out, Tuning(epochs=0.1, batch_size=8)),
+        "finetune": lambda out: finetune(begun, load(labels), out, FinetuneSettings(epochs=0.1, batch_size=8)),
         "tokens": lambda out: build_store([corpus], out, byte, fractions=(0.8, 0.1, 0.1), workers=1),
         "import": lambda out: import_model(begun / "model", out),
         "export": lambda out: export_model(begun, "hf", out),
