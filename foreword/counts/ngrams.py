@@ -30,12 +30,9 @@ class NGram(CountSpec):
     add: float | Literal["fitted"] = "fitted"
 
     def faults(self) -> list[tuple[str, str]]:
-        found = []
-        if self.order < 0:
-            found.append(("order", f"the order must be 0 (uniform) or more (it says {self.order})."))
-        if self.add != "fitted" and not 0 <= self.add < np.inf:
-            found.append(("add", f"a count to add must be 0 or more (it says {self.add})."))
-        return found
+        if self.add == "fitted" or self.add >= 0:
+            return []
+        return [("add", f"a count to add must be 0 or more (it says {self.add}).")]
 
     def build(self, vocabulary: Vocabulary) -> CountModel:
         if self.order == 0:

@@ -55,8 +55,6 @@ class SmoothedNGram(CountSpec):
                     f"such as [0, 0, 1] (it says {self.prune}).",
                 )
             )
-        if not 0 <= self.entropy < np.inf:
-            found.append(("entropy", f"a share of the perplexity must be 0 or more (it says {self.entropy})."))
         if self.quantize is not None and not 1 <= self.quantize <= 16:
             found.append(("quantize", f"a probability takes 1 to 16 bits (it says {self.quantize})."))
         return found

@@ -134,8 +134,6 @@ class JelinekMercer(Smoothing):
     weights: list[float] | Literal["fitted"] = "fitted"
 
     def faults(self) -> list[tuple[str, str]]:
-        if self.buckets < 1:
-            return [("buckets", f"there must be at least one bucket (it says {self.buckets}).")]
         if self.weights == "fitted":
             return []
         if self.buckets > 1:

@@ -21,8 +21,6 @@ class Association(Spec):
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()
-        if not 0 <= self.add < np.inf:
-            found.append(("add", f"a count to add must be 0 or more (it says {self.add})."))
         if not 0 < self.power <= 1:
             found.append(("power", f"the power of frequencies lies between 0 and 1 (it says {self.power})."))
         return found

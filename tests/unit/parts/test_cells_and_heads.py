@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 import torch.nn.functional as F
+from pydantic import ValidationError
 
 from foreword.parts.cells import RecurrentDropout, SimpleCell
 from foreword.parts.embeddings import Embeddings
@@ -120,5 +121,7 @@ def test_gpt1_drops_entries_of_the_table_itself():
 
 def test_a_stack_says_what_does_not_fit():
     assert StackSpec(**{**SPEC, "heads": 5}).faults()[0][0] == "heads"
-    assert {name for name, _ in StackSpec(**{**SPEC, "layers": 0, "context": -1}).faults()} == {"layers", "context"}
+    with pytest.raises(ValidationError) as caught:
+        StackSpec(**{**SPEC, "layers": 0, "context": -1})
+    assert {error["loc"][0] for error in caught.value.errors()} == {"layers", "context"}
     assert not StackSpec(**SPEC).faults()

@@ -91,7 +91,7 @@ def test_runs_of_any_length_and_little_memory_give_the_same_bytes():
     [
         ("objective.window=0", "window must be at least 1"),
         ("network.power=2.0", "the power of frequencies lies between 0 and 1"),
-        ("network.add=-1.0", "a count to add must be 0 or more"),
+        ("network.add=-1.0", "add must be at least 0"),
         ('training.memory="much"', "'much' is not an amount of memory"),
         ('objective.kind="causal"', "is for networks, not for 'pmi'"),
     ],
