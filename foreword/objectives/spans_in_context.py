@@ -22,13 +22,6 @@ class SpansInContext(Objective):
     span: Size = 5  # the longest; 1: single tokens
     unit: Literal["word", "token"] = "word"  # what a span has so many of
 
-    def faults(self) -> list[tuple[str, str]]:
-        return [
-            (name, f"{name} must be at least 1 (it says {value}).")
-            for name in ("one_in", "span", "block")
-            if (value := getattr(self, name, None)) is not None and value < 1
-        ]
-
     @property
     def marks(self) -> tuple[str, ...]:
         return ("word_start",) if self.span > 1 else ()

@@ -131,6 +131,6 @@ def test_statistics_say_what_is_true(store, tokenizer):
 
 
 def test_settings_that_cannot_be_are_faults():
-    assert Masked(rate=1.5).faults()[0][0] == "rate"
+    assert Masked(rate=1.0).faults()[0][0] == "rate"
     assert Masked(hidden=0.8, random=0.3).faults()[0][0] == "hidden"
     assert not Masked().faults()

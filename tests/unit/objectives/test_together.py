@@ -27,7 +27,7 @@ def test_weights_multiply_the_charges(store):
 def test_it_needs_parts_and_as_many_weights():
     assert CombinedObjectives(parts=[]).faults()[0][0] == "parts"
     assert CombinedObjectives(parts=[Masked()], weights=[1.0, 2.0]).faults()[0][0] == "weights"
-    assert CombinedObjectives(parts=[Masked(rate=2.0)]).faults()[0][0] == "parts.0.rate"
+    assert CombinedObjectives(parts=[Masked(rate=1.0)]).faults()[0][0] == "parts.0.rate"
     both = CombinedObjectives(parts=[Masked(), NextSentence()])
     assert both.writes == {"ids", "real", "segments"}
     assert both.specials == ("[cls]", "[separator]", "[mask]")
