@@ -32,11 +32,6 @@ class OptimizerSpec(Spec):
         """Numbers of each group of parameters that a step takes whole and together, where processes share them out."""
         return []
 
-    def faults(self) -> list[tuple[str, str]]:
-        if self.learning_rate <= 0:
-            return [("learning_rate", f"learning_rate must be more than 0 (it says {self.learning_rate}).")]
-        return []
-
 
 def groups(parameters: Iterable[Tensor], weight_decay: float) -> list[dict]:
     """Matrices decay; biases, gains and other vectors do not. What is frozen is in no group."""

@@ -7,6 +7,7 @@ from itertools import permutations, product
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from foreword.networks.base import Inputs
 from foreword.networks.two_stream import TwoStreamTransformerSpec
@@ -222,4 +223,5 @@ def test_padding_is_not_seen_by_either_stream():
 def test_distances_are_told_by_biases_of_each_layer():
     found = dict(TwoStreamTransformerSpec(layers=1, width=8, heads=2, positions=Relative()).faults())
     assert "untied = true" in found["positions"]
-    assert "memory" in dict(TwoStreamTransformerSpec(layers=1, width=8, heads=2, memory=-1).faults())
+    with pytest.raises(ValidationError, match="memory"):
+        TwoStreamTransformerSpec(layers=1, width=8, heads=2, memory=-1)

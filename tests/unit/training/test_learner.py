@@ -5,6 +5,7 @@ from typing import ClassVar
 
 import pytest
 import torch
+from pydantic import ValidationError
 
 from foreword.basics.messages import RunFailed
 from foreword.batches.row import Row
@@ -167,14 +168,17 @@ def test_settings_of_training_that_cannot_be():
             "budget": "soon",
             "evaluate": 2.0,
             "save": "60s",
-            "batch_size": 0,
+            "batch_size": 1,
             "log": 1,
-            "keep": 0,
+            "keep": 1,
             "valid_batches": 1,
             "seed": 0,
         }
     )
-    assert {name for name, _ in wrong.faults()} == {"budget", "evaluate", "batch_size", "keep"}
+    assert {name for name, _ in wrong.faults()} == {"budget", "evaluate"}
+    with pytest.raises(ValidationError) as caught:
+        CountTraining(batch_size=0, keep=0)
+    assert {error["loc"][0] for error in caught.value.errors()} == {"batch_size", "keep"}
     assert CountTraining(budget=5).budget == "5"
     assert not CountTraining().faults()
 
