@@ -32,8 +32,6 @@ class TwoStreamTransformerSpec(StackSpec, NetworkSpec):
 
     def faults(self) -> list[tuple[str, str]]:
         found = super().faults()
-        if self.memory < 0:
-            found.append(("memory", f"memory must be at least 0 (it says {self.memory})."))
         if not isinstance(self.positions, Relative) or not self.positions.untied:
             found.append(("positions", 'this network tells distances by { kind = "relative", untied = true } only.'))
         return found
