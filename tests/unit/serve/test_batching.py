@@ -111,6 +111,8 @@ def test_more_than_may_wait_is_turned_away(models) -> None:
         (worker,), blocked = server.workers(), threading.Event()
         body = {"model": "kneser-ney", "prompt": "The", "max_tokens": 2}
         worker.run_job(blocked.wait)
+        while worker.waiting:  # until it is at the job, which waits like a request
+            time.sleep(0.01)
         with ThreadPoolExecutor(2) as pool:
             some = [pool.submit(server.post, "/v1/completions", **body) for _ in range(2)]
             while worker.waiting < 2:
