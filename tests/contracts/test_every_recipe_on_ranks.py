@@ -13,6 +13,14 @@ from tests.ranks import on_ranks
 from tests.tiny import GRADIENT, learner_for, tiny
 
 KINDS = {"rows": Replicas, "weights": Shards}
+FAMILIES = {
+    "gpt2",
+    "bert",
+    "lstm",
+    "transformer",
+    "electra",
+    "mt-dnn",
+}  # in minutes; every other recipe in the thorough tier
 
 
 def learned(recipe, store, ranks: Ranks, dtype, steps=2):
@@ -45,7 +53,9 @@ def assert_same(one, other, rel, most):
     assert max(apart.values()) < most, {name: gap for name, gap in apart.items() if gap >= most}
 
 
-@pytest.mark.parametrize("name", GRADIENT)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name in FAMILIES else pytest.mark.thorough) for name in GRADIENT]
+)
 def test_two_processes_have_the_numbers_of_one(name, store_of, tmp_path):
     """Loss, gradient (weights after two steps of plain descent) and its norm; whole, and in parts of unequal shares. Lanes go on."""
     exact = {

@@ -60,6 +60,7 @@ def test_doc_sentences_never_hold_two_documents():
         assert len(set(np.searchsorted(store.ends, row.ids, side="right"))) == 1
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("cut", [DocSentences(length=259), SentencePairs(length=259, of="sentences")])
 def test_a_batch_of_short_rows_has_more_of_them(cut):
     """As many tokens as a batch of full rows, within 5%, though the number of rows differs."""
@@ -154,6 +155,7 @@ def test_new_masks_every_epoch_or_ten_or_one(little):
         assert len(set(seen)) == 1
 
 
+@pytest.mark.thorough
 def test_every_place_is_hidden_as_often_as_the_rate_says(little):
     seen = next(iter(masks(cut_of(), little, little.tokenizer, 2000).values()))
     share = np.mean(seen, 0)[1:-1]

@@ -189,6 +189,7 @@ def outcome(found: Study) -> list[tuple]:
     ]
 
 
+@pytest.mark.thorough
 def test_test_has_no_say(base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With every test label the other way round, all that is chosen is chosen again."""
     monkeypatch.setattr(protocol, "BATCHES", (16,))
@@ -291,6 +292,7 @@ def models(where: Path) -> set[str]:
     return {str(path.parent.parent.relative_to(where)) for path in where.rglob("model/config.json")}
 
 
+@pytest.mark.thorough
 def test_a_study_keeps_answers_of_all_and_the_model_of_the_best(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -519,6 +521,7 @@ def vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "w2v"
 
 
+@pytest.mark.thorough
 def test_word_vectors_are_compared_like_networks(vectors: Path, base: Path, tmp_path: Path) -> None:
     whole = task("classify", train=24, dev=16, test=32)
     plan = Plan(seeds=2, compare=("shuffled-labels", str(base)))

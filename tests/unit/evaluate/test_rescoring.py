@@ -81,6 +81,7 @@ def test_dev_never_gets_worse_and_nothing_beats_the_oracle(metric):
         assert judge.better * best >= judge.better * after >= judge.better * worst
 
 
+@pytest.mark.thorough
 def test_fitted_weights_help_on_other_lists_and_a_model_of_noise_does_not():
     """The control: scores that know nothing get nearly no weight, or what they get does not help elsewhere."""
     dev, test = corrupted(300, 1), corrupted(300, 2)

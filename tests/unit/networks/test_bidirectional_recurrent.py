@@ -76,6 +76,7 @@ def test_padding_changes_nothing(model):
     assert not torch.allclose(model.network(Inputs(padded)).last[:, :7], model.network(Inputs(IDS)).last)
 
 
+@pytest.mark.thorough
 def test_published_sizes_are_counted_without_memory():
     words = Vocabulary(793_471, 0, ())
     elmo = shape_of(loader.load("elmo"), words)

@@ -58,7 +58,7 @@ def test_it_is_what_two_loops_count(weighting, window):
 
 
 @pytest.mark.parametrize("weighting", ["none", "distance"])
-@pytest.mark.parametrize("memory", [200_000, 20_000])
+@pytest.mark.parametrize("memory", [200_000, pytest.param(20_000, marks=pytest.mark.thorough)])
 def test_shards_merged_from_disk_change_no_digit(weighting, memory):
     ids = text(20_000)
     whole, parts = table(ids, weighting=weighting), table(ids, memory, weighting=weighting)
