@@ -117,8 +117,10 @@ def test_more_than_may_wait_is_turned_away(models) -> None:
             some = [pool.submit(server.post, "/v1/completions", **body) for _ in range(2)]
             while worker.waiting < 2:
                 time.sleep(0.01)
-            refused = server.client.post("/v1/completions", json=body)
-            blocked.set()
+            try:
+                refused = server.client.post("/v1/completions", json=body, timeout=20)
+            finally:
+                blocked.set()
             assert refused.status_code == 429
             assert refused.headers["retry-after"] == "1"
             assert "2 requests are waiting" in refused.json()["error"]["message"]
